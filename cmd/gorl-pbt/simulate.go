@@ -34,7 +34,7 @@ may be in its units. The result says how settings compare, not how good an
 agent will become.`,
 		Example: `
 gorl-pbt simulate --config population.yaml --scale 500
-gorl-pbt simulate --config tight.yaml --config loose.yaml --noise 0.1 --out compare.png
+gorl-pbt simulate --config tight.yaml --config loose.yaml --noise 0.1
 gorl-pbt simulate --config population.yaml --members 16 --intervals 100 --seeds 50`,
 		Args: commandline.NoArguments,
 	}
@@ -54,7 +54,6 @@ gorl-pbt simulate --config population.yaml --members 16 --intervals 100 --seeds 
 	forgetting := c.Flags().Float64("forgetting", 0.3, "how strongly bad hyperparameters undo what is learned")
 	scale := c.Flags().Float64("scale", 1, "difference between a perfect and an untrained member's objective")
 	offset := c.Flags().Float64("offset", 0, "an untrained member's objective")
-	out := c.Flags().String("out", "", "PNG `file` of the curves (default: none)")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if len(*files) == 0 {
 			return commandline.Usagef("--config is missing: give the population's YAML file")
@@ -100,13 +99,7 @@ gorl-pbt simulate --config population.yaml --members 16 --intervals 100 --seeds 
 			"%d populations of %d members over %d intervals; best, median and control are noise-free objectives at "+
 				"the end.\n\n",
 			len(results[0].Runs), results[0].Members, len(results[0].Steps))
-		if err := simulate.Write(cmd.OutOrStdout(), results...); err != nil {
-			return err
-		}
-		if *out == "" {
-			return nil
-		}
-		return simulate.WritePNG(*out, results...)
+		return simulate.Write(cmd.OutOrStdout(), results...)
 	}
 	return c
 }

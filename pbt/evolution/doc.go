@@ -3,10 +3,10 @@
 //
 // # Snapshots in, snapshots out
 //
-// A mutation never touches a live network. [EditNetworks], [DrawActivations] and [Noise] are pure functions: a snapshot
-// and architectures go in, a new snapshot and new architectures come out, and the arguments are not changed. To
-// continue from the result, build an agent of the new architectures (for instance with ppo.Evolvable) and restore the
-// new snapshot. Mutations therefore work on every agent whose snapshots follow the conventions of [Registry].
+// A mutation never touches a live network. [Evolver.Evolve] is a pure function: a snapshot goes in, a new snapshot
+// comes out, and the argument is not changed. To continue from the result, build an agent of the new [Architectures]
+// (for instance with ppo.Evolvable) and restore the new snapshot. Mutations therefore work on every agent whose
+// snapshots follow the conventions of [Registry].
 //
 // # Populations
 //

@@ -9,6 +9,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
@@ -79,17 +80,16 @@ func TestEditAgents(t *testing.T) {
 	read := must.Get(Architectures(snap))(t)
 	same := decisions(t, a, ampSpaces)
 	edits := growing(first["policy"])
-	edits = append(edits, Edit{Kind: RemoveNode, Module: "head", Nodes: 8}, Edit{Kind: RemoveLatentNode,
+	edits = append(edits, edit{Kind: removeNode, Module: "head", Nodes: 8}, edit{Kind: removeLatentNode,
 		Nodes: 4},
-		Edit{Kind: RemoveLayer, Module: "head", Nodes: 4}, Edit{Kind: ChangeActivation, Activation: "silu"})
+		edit{Kind: removeLayer, Module: "head", Nodes: 4}, edit{Kind: changeActivation, Activation: "silu"})
 	for _, e := range edits {
 		for _, how := range []Preserve{PreserveFunction, PreserveOverlap} {
-			done, err := EditNetworks(read, snap, e, EditOptions{Limits: small, Preserve: how}, random(3))
-			must.Do(t, err)
+			done := must.Get(editNetworks(read, snap, e, editOptions{Limits: small, Preserve: how}))(t)
 			for network := range first {
 				_, has := done.Done[network]
 				a := first[network]
-				want := e.Fits(a) && (e.Module != "encoder.observation" || len(a.Parts[0].Encoder.Hidden) > 0)
+				want := e.fits(a) && (e.Module != "encoder.observation" || len(a.Parts[0].Encoder.Hidden) > 0)
 				if has != want || has == a.Equal(done.Architectures[network]) {
 					t.Errorf("%v: %s became %v, done %t", e, network, done.Architectures[network], has)
 				}
@@ -153,8 +153,9 @@ func TestEditPPO(t *testing.T) {
 			agenttest.Learn(t, a, w, 1)
 			snap, same := agenttest.Snapshot(t, a), decisions(t, a, sp)
 			for _, e := range growing(first["policy"]) {
-				done := must.Get(EditNetworks(first, snap, e, EditOptions{Limits: small}, random(3)))(t)
-				if _, has := done.Done["value"]; has != e.Fits(first["value"]) {
+				o := editOptions{Limits: small, Preserve: PreserveFunction}
+				done := must.Get(editNetworks(first, snap, e, o))(t)
+				if _, has := done.Done["value"]; has != e.fits(first["value"]) {
 					t.Errorf("%v: the value network's edit is %v", e, done.Done["value"])
 				}
 				b := agent(done.Architectures)
@@ -168,28 +169,18 @@ func TestEditPPO(t *testing.T) {
 	}
 }
 
+// editNetworks changes the policy by the edit, and the other networks by what limits made of it.
+func editNetworks(all map[string]description.Architecture, snap *checkpoint.Snapshot, e edit,
+	o editOptions) (edited, error) {
+	o.Policy = layout.Policy
+	return editAll(all, snap, e.lead(all, o), o, random(3))
+}
+
 func TestEditRefuses(t *testing.T) {
 	all := ampNetworks(t, "tanh")
-	snap := agenttest.Snapshot(t, ampAgent(t, all))
-	node := Edit{Kind: AddNode, Module: "head", Nodes: 16}
-	none := EditOptions{NetworkLimits: map[string]Limits{"value": {MaxLayers: 3}}}
-	for want, x := range map[string]struct {
-		architectures map[string]description.Architecture
-		snap          *checkpoint.Snapshot
-		edit          Edit
-		options       EditOptions
-	}{
-		"architecture of its policy": {nil, snap, node, EditOptions{}},
-		`no module "encoder.hand"`: {all, snap, Edit{Kind: AddNode, Module: "encoder.hand", Nodes: 16},
-			EditOptions{}},
-		"limits of value: nodes are 0 to 0":  {all, snap, node, none},
-		"the snapshot has no discriminator/": {all, checkpoint.NewSnapshot(), node, EditOptions{}},
-		`no way "most"`:                      {all, snap, node, EditOptions{Preserve: "most"}},
-		`"sinus"`: {all, snap, Edit{Kind: ChangeActivation, Activation: "sinus"},
-			EditOptions{}},
-	} {
-		must.Refused(EditNetworks(x.architectures, x.snap, x.edit, x.options, random(1)))(t, want)
-	}
+	node := edit{Kind: addNode, Module: "head", Nodes: 16}
+	must.Refused(editNetworks(all, checkpoint.NewSnapshot(), node, editOptions{}))(t,
+		"the snapshot has no discriminator/")
 	for want, values := range map[string]map[string]any{
 		"names no architectures": {},
 		"are a int":              {"architectures": 3},
@@ -208,7 +199,7 @@ func TestDrawActivations(t *testing.T) {
 	snap := agenttest.Snapshot(t, ampAgent(t, all))
 	rng, count := random(2), map[string]int{}
 	for range 600 {
-		done := must.Get(DrawActivations(all, snap, []string{"ReLU", "elu", "gelu"}, EditOptions{}, rng))(t)
+		done := must.Get(drawActivations(all, snap, []string{"ReLU", "elu", "gelu"}, editOptions{}, rng))(t)
 		unchanged(t, snap.Arrays, done.Snapshot.Arrays)
 		for name, x := range done.Architectures {
 			count[name+" "+x.Activation]++
@@ -221,7 +212,7 @@ func TestDrawActivations(t *testing.T) {
 			t.Errorf("%v", count)
 		}
 	}
-	done, err := DrawActivations(all, snap, []string{"relu"}, EditOptions{Preserve: PreserveOverlap}, rng)
+	done, err := drawActivations(all, snap, []string{"relu"}, editOptions{Preserve: PreserveOverlap}, rng)
 	if err != nil || len(done.Done) != 1 || done.Done["value"].Activation != "relu" {
 		t.Fatalf("%v, %v", done, err)
 	}

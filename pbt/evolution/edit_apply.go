@@ -2,7 +2,6 @@ package evolution
 
 import (
 	"cmp"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -10,46 +9,41 @@ import (
 	"github.com/gorl-dev/gorl/models/description"
 )
 
-// Apply returns the edited architecture and the edit that was done, which differs from e if a limit turns one edit into
-// another. If nothing changes, changed is false and next equals a. An edit of a module that the architecture does not
-// have is an error.
-func (e Edit) Apply(a description.Architecture, l Limits) (next description.Architecture, done Edit, changed bool,
-	err error) {
+// apply returns the edited architecture and the edit that was done, which differs from e if a limit turns one edit into
+// another. If nothing changes, changed is false and next equals a. The edit must fit the architecture.
+func (e edit) apply(a description.Architecture, l Limits) (next description.Architecture, done edit, changed bool) {
 	next, done, l = a.Clone(), e, l.filled()
 	picture := pictureOf(&next, e.Module)
-	switch nodes := e.Kind == AddNode || e.Kind == RemoveNode; {
-	case e.Kind == AddLatentNode || e.Kind == RemoveLatentNode:
+	switch nodes := e.Kind == addNode || e.Kind == removeNode; {
+	case e.Kind == addLatentNode || e.Kind == removeLatentNode:
 		changed = a.Latent > 0 && e.resize(&next.Latent, l.MinLatent+1, l.MaxLatent-1)
-	case e.Kind == ChangeActivation:
-		changed, err = e.changeActivation(&next)
-	case !e.Fits(a):
-		err = fmt.Errorf("evolution: edit %v: the architecture %v has no module %q for an edit of this kind", e, a,
-			e.Module)
+	case e.Kind == changeActivation:
+		changed = e.activate(&next)
 	case e.Module == description.MemoryModule:
 		changed = e.resize(&next.Recurrent.HiddenSize, l.MinHidden, l.MaxHidden)
 	case picture != nil && !nodes:
 		if done, changed = e.applyToPicture(picture, l, a.Activation); changed && next.Validate() != nil {
-			return a, e, false, nil // pictures between the layers have become too large
+			return a, e, false // pictures between the layers have become too large
 		}
 	default:
 		done, changed = e.applyToStack(stackOf(&next, e.Module), l, a.Activation)
 	}
-	return next, done, changed, err
+	return next, done, changed
 }
 
-// Fits reports whether the architecture has what the edit changes: its module, convolutions in it for edits of channels
+// fits reports whether the architecture has what the edit changes: its module, convolutions in it for edits of channels
 // and kernels, or a latent. Recurrent layers only have edits of nodes.
-func (e Edit) Fits(a description.Architecture) bool {
+func (e edit) fits(a description.Architecture) bool {
 	switch e.Kind {
-	case ChangeActivation:
+	case changeActivation:
 		return true
-	case AddLatentNode, RemoveLatentNode:
+	case addLatentNode, removeLatentNode:
 		return a.Latent > 0
-	case AddChannel, RemoveChannel, ChangeKernel:
+	case addChannel, removeChannel, changeKernel:
 		return pictureOf(&a, e.Module) != nil
-	case AddNode, RemoveNode:
+	case addNode, removeNode:
 		return stackOf(&a, e.Module) != nil || e.Module == description.MemoryModule && !a.Recurrent.None()
-	case AddLayer, RemoveLayer:
+	case addLayer, removeLayer:
 		return stackOf(&a, e.Module) != nil
 	}
 	return false
@@ -86,8 +80,8 @@ func stackOf(a *description.Architecture, module string) *description.Stack {
 
 // resize adds e.Nodes to a width, or subtracts them for an edit that removes. It changes nothing and returns false
 // outside least and most.
-func (e Edit) resize(width *int, least, most int) bool {
-	grows := e.Kind == AddNode || e.Kind == AddLatentNode || e.Kind == AddChannel
+func (e edit) resize(width *int, least, most int) bool {
+	grows := e.Kind == addNode || e.Kind == addLatentNode || e.Kind == addChannel
 	switch {
 	case e.Nodes < 1:
 		return false
@@ -101,14 +95,11 @@ func (e Edit) resize(width *int, least, most int) bool {
 	return true
 }
 
-// changeActivation gives all hidden layers, convolutions and encodings the activation of the edit.
-func (e Edit) changeActivation(a *description.Architecture) (changed bool, err error) {
-	to, err := description.ParseActivation(e.Activation)
-	if err != nil {
-		return false, fmt.Errorf("evolution: edit %v: %w", e, err)
-	}
+// activate gives all hidden layers, convolutions and encodings the activation of the edit.
+func (e edit) activate(a *description.Architecture) (changed bool) {
+	to, _ := description.ParseActivation(e.Activation)
 	if now, err := description.ParseActivation(a.Activation); err == nil && now == to {
-		return false, nil
+		return false
 	}
 	a.Activation, a.Head.Activations = e.Activation, nil
 	for i := range a.Parts {
@@ -118,11 +109,11 @@ func (e Edit) changeActivation(a *description.Architecture) (changed bool, err e
 			p.Convolutions[j].Activation = ""
 		}
 	}
-	return true, nil
+	return true
 }
 
 // applyToStack edits hidden layers. usual is the architecture's activation.
-func (e Edit) applyToStack(s *description.Stack, l Limits, usual string) (done Edit, changed bool) {
+func (e edit) applyToStack(s *description.Stack, l Limits, usual string) (done edit, changed bool) {
 	n := len(s.Hidden)
 	nameAll := func() { // the activation of each layer
 		if len(s.Activations) == 0 {
@@ -130,21 +121,21 @@ func (e Edit) applyToStack(s *description.Stack, l Limits, usual string) (done E
 		}
 	}
 	switch e.Kind {
-	case AddLayer:
+	case addLayer:
 		if n < l.MaxLayers && n > 0 {
 			nameAll()
 			activation, _ := identityAfter(s.Activations[n-1])
 			s.Hidden, s.Activations = append(s.Hidden, s.Hidden[n-1]), append(s.Activations, activation)
 			return e, true
 		}
-		e.Kind = AddNode
-	case RemoveLayer:
+		e.Kind = addNode
+	case removeLayer:
 		if n > max(l.MinLayers, 1) {
 			nameAll()
 			s.Hidden, s.Activations = s.Hidden[:n-1], s.Activations[:n-1]
 			return e, true
 		}
-		e.Kind = AddNode
+		e.Kind = addNode
 	}
 	if n == 0 || e.Nodes < 1 || e.Layer < 0 {
 		return e, false
@@ -154,33 +145,33 @@ func (e Edit) applyToStack(s *description.Stack, l Limits, usual string) (done E
 }
 
 // applyToPicture edits the convolutions of a picture's encoder.
-func (e Edit) applyToPicture(p *description.Part, l Limits, usual string) (done Edit, changed bool) {
+func (e edit) applyToPicture(p *description.Part, l Limits, usual string) (done edit, changed bool) {
 	n := len(p.Convolutions)
-	if e.Kind == ChangeKernel && n == 1 {
-		e.Kind = AddLayer
+	if e.Kind == changeKernel && n == 1 {
+		e.Kind = addLayer
 	}
 	switch e.Kind {
-	case AddLayer:
+	case addLayer:
 		if last := p.Pictures()[n]; n < l.MaxConvolutions && min(last[1], last[2]) > 2 {
 			activation, _ := identityAfter(cmp.Or(p.Convolutions[n-1].Activation, usual))
 			p.Convolutions = append(p.Convolutions, description.Convolution{Channels: last[0], Kernel: 3, Stride: 1,
 				Padding: 1, Activation: activation})
 			return e, true
 		}
-		e.Kind = AddChannel
-	case RemoveLayer:
+		e.Kind = addChannel
+	case removeLayer:
 		if n > l.MinConvolutions {
 			p.Convolutions = p.Convolutions[:n-1]
 			return e, true
 		}
-		e.Kind = AddChannel
+		e.Kind = addChannel
 	}
 	if e.Layer < 0 {
 		return e, false
 	}
 	e.Layer = min(e.Layer, n-1)
 	c := &p.Convolutions[e.Layer]
-	if e.Kind != ChangeKernel {
+	if e.Kind != changeKernel {
 		return e, e.resize(&c.Channels, l.MinChannels, l.MaxChannels)
 	}
 	before := p.Pictures()[e.Layer]
@@ -219,12 +210,12 @@ func identityAfter(before string) (activation string, shift float64) {
 // edit is for. One with more edits of nodes is drawn more often. Widths change by 16, 32 or 64, the latent and channels
 // by 8, 16 or 32. Edits of channels and kernels, and of the nodes of recurrent layers, count as node edits. Kernels
 // change in the second to fourth convolution, to 1 up to a quarter of the shorter side of its result, at most 9.
-func randomEdit(policies []description.Architecture, rng *rand.Rand, newLayer float64) (which int, e Edit) {
+func randomEdit(policies []description.Architecture, rng *rand.Rand, newLayer float64) (which int, e edit) {
 	if rng.Float64() < newLayer {
 		n := rng.IntN(2 * len(policies))
-		which, e = n/2, Edit{Kind: []EditKind{AddLayer, RemoveLayer}[n%2], Module: "head"}
+		which, e = n/2, edit{Kind: []editKind{addLayer, removeLayer}[n%2], Module: "head"}
 	} else {
-		var choices []Edit
+		var choices []edit
 		var of []int
 		for i, a := range policies {
 			own := nodeEdits(a)
@@ -239,11 +230,11 @@ func randomEdit(policies []description.Architecture, rng *rand.Rand, newLayer fl
 	e.Nodes = []int{16, 32, 64}[size]
 	p := pictureOf(&a, e.Module)
 	switch {
-	case e.Kind == ChangeKernel && len(p.Convolutions) > 1:
+	case e.Kind == changeKernel && len(p.Convolutions) > 1:
 		e.Layer = 1 + int(place*float64(min(4, len(p.Convolutions))-1))
 		sizes := kernelSizes(p, e.Layer)
 		e.Kernel, e.Nodes = sizes[rng.IntN(len(sizes))], 0
-	case e.Kind == AddChannel || e.Kind == RemoveChannel || e.Kind == ChangeKernel:
+	case e.Kind == addChannel || e.Kind == removeChannel || e.Kind == changeKernel:
 		e.Layer = int(place * float64(len(p.Convolutions)))
 		e.Nodes = []int{8, 16, 32}[size]
 	case e.Module == description.MemoryModule:
@@ -257,27 +248,27 @@ func randomEdit(policies []description.Architecture, rng *rand.Rand, newLayer fl
 
 // nodeEdits lists the edits that randomEdit draws from, apart from those of layers. Another order would change what a
 // seed draws.
-func nodeEdits(a description.Architecture) (choices []Edit) {
-	both := func(grow, shrink EditKind, module string) {
-		choices = append(choices, Edit{Kind: grow, Module: module}, Edit{Kind: shrink, Module: module})
+func nodeEdits(a description.Architecture) (choices []edit) {
+	both := func(grow, shrink editKind, module string) {
+		choices = append(choices, edit{Kind: grow, Module: module}, edit{Kind: shrink, Module: module})
 	}
 	if a.Latent > 0 {
-		both(AddLatentNode, RemoveLatentNode, "")
+		both(addLatentNode, removeLatentNode, "")
 		for _, p := range a.Parts {
 			module := "encoder." + p.Name
 			if len(p.Picture) > 0 {
-				both(AddChannel, RemoveChannel, module)
-				choices = append(choices, Edit{Kind: ChangeKernel, Module: module})
+				both(addChannel, removeChannel, module)
+				choices = append(choices, edit{Kind: changeKernel, Module: module})
 			}
 			if len(p.Encoder.Hidden) > 0 {
-				both(AddNode, RemoveNode, module)
+				both(addNode, removeNode, module)
 			}
 		}
 	}
 	if !a.Recurrent.None() {
-		both(AddNode, RemoveNode, description.MemoryModule)
+		both(addNode, removeNode, description.MemoryModule)
 	}
-	both(AddNode, RemoveNode, "head")
+	both(addNode, removeNode, "head")
 	return choices
 }
 

@@ -6,68 +6,68 @@ import (
 	"github.com/gorl-dev/gorl/models/description"
 )
 
-// EditKind is a way to change an architecture. The kinds are AgileRL's.
-type EditKind string
+// editKind is a way to change an architecture. The kinds are AgileRL's.
+type editKind string
 
 // The kinds of edits.
 const (
-	// AddLayer appends a hidden layer as wide as the last one; at the limit it becomes AddNode. In the encoder of a
+	// addLayer appends a hidden layer as wide as the last one; at the limit it becomes addNode. In the encoder of a
 	// picture it appends a convolution with as many channels as the last one, a kernel of 3 and a padding of 1; at the
-	// limit it becomes AddChannel, as it does where a side of the last picture has at most two pixels.
-	AddLayer EditKind = "add_layer"
-	// RemoveLayer drops the last hidden layer, or convolution; at the limit it becomes AddNode, or AddChannel.
-	RemoveLayer EditKind = "remove_layer"
-	// AddNode widens a hidden layer, or the recurrent layers all together, where the result is within limits.
-	AddNode EditKind = "add_node"
-	// RemoveNode narrows a hidden layer, where more than the least width is left, or the recurrent layers, where at
+	// limit it becomes addChannel, as it does where a side of the last picture has at most two pixels.
+	addLayer editKind = "add_layer"
+	// removeLayer drops the last hidden layer, or convolution; at the limit it becomes addNode, or addChannel.
+	removeLayer editKind = "remove_layer"
+	// addNode widens a hidden layer, or the recurrent layers all together, where the result is within limits.
+	addNode editKind = "add_node"
+	// removeNode narrows a hidden layer, where more than the least width is left, or the recurrent layers, where at
 	// least that is left.
-	RemoveNode EditKind = "remove_node"
-	// AddLatentNode and RemoveLatentNode do the same to the latent; both limits are exclusive.
-	AddLatentNode    EditKind = "add_latent_node"
-	RemoveLatentNode EditKind = "remove_latent_node"
-	// AddChannel and RemoveChannel do the same to a convolution; both limits are inclusive.
-	AddChannel    EditKind = "add_channel"
-	RemoveChannel EditKind = "remove_channel"
-	// ChangeKernel gives a convolution a kernel of another size. A larger one gets as many zeros more below and right
+	removeNode editKind = "remove_node"
+	// addLatentNode and removeLatentNode do the same to the latent; both limits are exclusive.
+	addLatentNode    editKind = "add_latent_node"
+	removeLatentNode editKind = "remove_latent_node"
+	// addChannel and removeChannel do the same to a convolution; both limits are inclusive.
+	addChannel    editKind = "add_channel"
+	removeChannel editKind = "remove_channel"
+	// changeKernel gives a convolution a kernel of another size. A larger one gets as many zeros more below and right
 	// of the picture, so that the layer's result keeps its size. A smaller one loses such zeros; if there are none, the
 	// result becomes larger. A kernel larger than the picture, or a picture that becomes too large, changes nothing.
-	// Where there is only one convolution it becomes AddLayer.
-	ChangeKernel EditKind = "change_kernel"
-	// ChangeActivation changes the activation of all hidden layers and encodings.
-	ChangeActivation EditKind = "activation"
+	// Where there is only one convolution it becomes addLayer.
+	changeKernel editKind = "change_kernel"
+	// changeActivation changes the activation of all hidden layers and encodings.
+	changeActivation editKind = "activation"
 )
 
-// Edit is one change of an architecture, as plain data.
-type Edit struct {
-	Kind EditKind `json:"kind" yaml:"kind"`
+// edit is one change of an architecture, as plain data.
+type edit struct {
+	Kind editKind
 	// Module is "head", "memory" (the recurrent layers) or "encoder.<part>"; empty for latent and activation.
-	Module string `json:"module,omitempty" yaml:"module,omitempty"`
-	// Layer is the hidden layer for AddNode and RemoveNode, or the convolution; one beyond the last means the last.
-	Layer int `json:"layer,omitempty" yaml:"layer,omitempty"`
-	// Nodes is by how much a width or a number of channels changes, also where a layer's edit becomes AddNode or
-	// AddChannel.
-	Nodes int `json:"nodes,omitempty" yaml:"nodes,omitempty"`
+	Module string
+	// Layer is the hidden layer for addNode and removeNode, or the convolution; one beyond the last means the last.
+	Layer int
+	// Nodes is by how much a width or a number of channels changes, also where a layer's edit becomes addNode or
+	// addChannel.
+	Nodes int
 	// Kernel is the new length of a kernel's sides.
-	Kernel int `json:"kernel,omitempty" yaml:"kernel,omitempty"`
+	Kernel int
 	// Activation is the new one.
-	Activation string `json:"activation,omitempty" yaml:"activation,omitempty"`
+	Activation string
 }
 
 // String reads as AgileRL's mutation names: "head.add_node".
-func (e Edit) String() string {
+func (e edit) String() string {
 	name := string(e.Kind)
 	if e.Module != "" {
 		name = e.Module + "." + name
 	}
 	switch e.Kind {
-	case AddNode, RemoveNode, AddChannel, RemoveChannel, AddLatentNode, RemoveLatentNode:
+	case addNode, removeNode, addChannel, removeChannel, addLatentNode, removeLatentNode:
 		if e.Module == description.MemoryModule || e.Module == "" {
 			return name + fmt.Sprintf("(%d)", e.Nodes)
 		}
 		name += fmt.Sprintf("(layer %d, %d)", e.Layer, e.Nodes)
-	case ChangeKernel:
+	case changeKernel:
 		name += fmt.Sprintf("(layer %d, %d)", e.Layer, e.Kernel)
-	case ChangeActivation:
+	case changeActivation:
 		name += "(" + e.Activation + ")"
 	}
 	return name

@@ -21,7 +21,7 @@ import (
 type Evolver struct {
 	mutations Mutations
 	registry  Registry
-	edits     EditOptions
+	edits     editOptions
 	keys      []string // hyperparameters that RLHP draws from, sorted
 }
 
@@ -50,8 +50,9 @@ func NewEvolver(m Mutations, r Registry, snap *checkpoint.Snapshot, values map[s
 	if err := m.Hyperparameters.Check(values); err != nil {
 		return nil, err
 	}
-	e := &Evolver{mutations: m, registry: r, edits: m.editOptions(), keys: slices.Sorted(maps.Keys(m.Hyperparameters))}
-	e.edits.Policy, e.edits.Like = r.policy(), map[string]string{}
+	e := &Evolver{mutations: m, registry: r, keys: slices.Sorted(maps.Keys(m.Hyperparameters))}
+	e.edits = editOptions{Limits: m.Limits, NetworkLimits: m.NetworkLimits, Preserve: m.Preserve, Policy: r.policy(),
+		Like: map[string]string{}}
 	var leaders []string
 	for _, g := range r.Groups {
 		if g.Like == "" {
@@ -194,26 +195,28 @@ func (e *Evolver) hyperparameter(in pbt.Candidate, rng *rand.Rand) (pbt.Candidat
 	return in, strings.Join(names, ", "), nil
 }
 
-// noise perturbs the weights of each agent's policy, see [Noise]. Optimizers are reset only under Strict.
+// noise perturbs the weights of each agent's policy, see addNoise. Optimizers are reset only under Strict.
 func (e *Evolver) noise(snap *checkpoint.Snapshot, rng *rand.Rand) (*checkpoint.Snapshot, string, error) {
-	o := NoiseOptions{SD: e.mutations.MutationSD, KeepOptimizer: !e.mutations.Strict, Policy: e.edits.Policy}
 	parts, next := partsOf(snap), map[int]*checkpoint.Snapshot{}
 	var counts []string
 	for i, p := range parts {
-		noisy, names, err := Noise(p.snap, o, rng)
+		noisy, names, err := addNoise(p.snap, e.edits.Policy, e.mutations.MutationSD, rng)
 		if err != nil {
 			return nil, "", fmt.Errorf("%s%w", p.title(), err)
 		}
-		next[i] = e.registry.settle(noisy)
+		if e.mutations.Strict {
+			noisy = resetOptimizers(noisy)
+		}
+		next[i] = withoutRollout(noisy)
 		counts = append(counts, fmt.Sprintf("%s%d", p.title(), len(names)))
 	}
 	what := fmt.Sprintf("%s(%s of the policy's matrices)", kindParameters, strings.Join(counts, ", "))
 	return joined(snap, parts, next), what, nil
 }
 
-// edit changes the architecture or the activation (by kind) of the networks in the registry's groups; shared networks
-// follow afterwards. It is drawn over the policies of all agents, and for one agent, whose other networks follow. Under
-// Strict all agents get an edit of the architecture.
+// edit changes the architecture or the activation (by kind) of the networks in the registry's groups. It is drawn over
+// the policies of all agents, and for one agent, whose other networks follow. Under Strict all agents get an edit of
+// the architecture.
 //
 // An edit that limits forbid changes nothing, but under Strict it still resets the optimizers: AgileRL rebuilds those
 // of all agents after every mutation of networks.
@@ -234,7 +237,7 @@ func (e *Evolver) edit(snap *checkpoint.Snapshot, kind string, rng *rand.Rand) (
 		}
 		policies[i] = all[i][e.edits.Policy]
 	}
-	done := make([]Edited, len(parts))
+	done := make([]edited, len(parts))
 	which, what := 0, kindActivation
 	var err error
 	if kind == kindActivation {
@@ -244,13 +247,13 @@ func (e *Evolver) edit(snap *checkpoint.Snapshot, kind string, rng *rand.Rand) (
 		if len(parts) > 1 {
 			which = rng.IntN(len(parts))
 		}
-		done[which], err = DrawActivations(all[which], parts[which].snap, e.mutations.ActivationSelection,
+		done[which], err = drawActivations(all[which], parts[which].snap, e.mutations.ActivationSelection,
 			e.editsOf(parts[which]), rng)
 	} else {
-		var edit Edit
-		which, edit = randomEdit(policies, rng, e.mutations.NewLayerProb)
-		what = edit.String()
-		done, err = e.editAgents(parts, all, which, edit, rng)
+		var drawn edit
+		which, drawn = randomEdit(policies, rng, e.mutations.NewLayerProb)
+		what = drawn.String()
+		done, err = e.editAgents(parts, all, which, drawn, rng)
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("%s%w", parts[which].title(), err)
@@ -259,7 +262,7 @@ func (e *Evolver) edit(snap *checkpoint.Snapshot, kind string, rng *rand.Rand) (
 	var texts []string
 	for i, p := range parts {
 		if len(done[i].Done) > 0 {
-			next[i] = e.registry.settle(done[i].Snapshot)
+			next[i] = withoutRollout(done[i].Snapshot)
 			texts = append(texts, p.title()+done[i].String())
 		}
 	}
@@ -276,20 +279,21 @@ func (e *Evolver) edit(snap *checkpoint.Snapshot, kind string, rng *rand.Rand) (
 
 // editAgents carries out an edit that was drawn for the policy of one agent: in that agent's networks, under Strict in
 // those of all agents. A network that has nothing of the kind stays as it is.
-func (e *Evolver) editAgents(parts []part, all []map[string]description.Architecture, which int, edit Edit,
-	rng *rand.Rand) ([]Edited, error) {
-	done := make([]Edited, len(parts))
-	edit, err := edit.lead(all[which], e.editsOf(parts[which]))
+func (e *Evolver) editAgents(parts []part, all []map[string]description.Architecture, which int, x edit,
+	rng *rand.Rand) ([]edited, error) {
+	done := make([]edited, len(parts))
+	x = x.lead(all[which], e.editsOf(parts[which]))
+	var err error
 	for i, p := range parts {
 		if err == nil && (i == which || e.mutations.Strict) {
-			done[i], err = editAll(all[i], p.snap, edit, e.editsOf(p), rng)
+			done[i], err = editAll(all[i], p.snap, x, e.editsOf(p), rng)
 		}
 	}
 	return done, err
 }
 
 // editsOf returns the options of edits of one agent: the limits of its networks under its own names.
-func (e *Evolver) editsOf(p part) EditOptions {
+func (e *Evolver) editsOf(p part) editOptions {
 	o := e.edits
 	if p.prefix == "" {
 		return o

@@ -16,30 +16,30 @@ func (w *wiring) function(layers map[string]matrix) error {
 	chain, at := m.Layers(), w.edit.Layer
 	n, convolutions := len(m.Hidden), len(m.Convolutions)
 	switch kind := w.edit.Kind; {
-	case kind == ChangeActivation:
-	case kind == AddLatentNode || kind == RemoveLatentNode:
+	case kind == changeActivation:
+	case kind == addLatentNode || kind == removeLatentNode:
 		w.latent(layers)
-	case m.Recurrent.Kind != "" && (kind == AddNode || kind == RemoveNode):
+	case m.Recurrent.Kind != "" && (kind == addNode || kind == removeNode):
 		for k := range m.Recurrent.Layers {
 			w.resize(layers, w.recurrent(m, k))
 		}
-	case kind == AddNode || kind == RemoveNode:
+	case kind == addNode || kind == removeNode:
 		w.resize(layers, linear(layers, chain[at].Name, m.Hidden[at], reader{chain[at+1].Name + ".weight", 0, 1}))
-	case kind == AddChannel || kind == RemoveChannel:
+	case kind == addChannel || kind == removeChannel:
 		w.resize(layers, linear(layers, convolution(m, at), m.Convolutions[at].Channels, channels(m, at)))
-	case kind == ChangeKernel:
+	case kind == changeKernel:
 		w.kernel(layers, m)
-	case kind == AddLayer && convolutions > 0:
+	case kind == addLayer && convolutions > 0:
 		w.passOn(layers, convolution(m, convolutions), chain[0].Name, convolution(m, convolutions-1),
 			m.Pictures[convolutions][0], w.module(w.to).Convolutions[convolutions].Kernel,
 			m.Convolutions[convolutions-1].Activation)
-	case kind == AddLayer:
+	case kind == addLayer:
 		out := m.Name + ".out"
 		w.passOn(layers, fmt.Sprintf("%s.%d", m.Name, n), out, out, m.Hidden[n-1], 0, m.Activations[n-1])
-	case kind == RemoveLayer && convolutions > 0:
+	case kind == removeLayer && convolutions > 0:
 		w.bypass(layers, convolution(m, convolutions-1), chain[0].Name, m.Convolutions[convolutions-1],
 			m.Pictures[convolutions-1], m.Pictures[convolutions])
-	case kind == RemoveLayer: // a linear layer is a convolution of one pixel
+	case kind == removeLayer: // a linear layer is a convolution of one pixel
 		last := chain[n-1].Name
 		w.bypass(layers, last, m.Name+".out", description.Convolution{Stride: 1, Activation: m.Activations[n-1]},
 			[3]int{layers[last+".weight"].cols, 1, 1}, [3]int{m.Hidden[n-1], 1, 1})
@@ -105,7 +105,7 @@ func (w *wiring) recurrent(m description.Module, k int) nodes {
 // zero, so dropping undoes adding.
 func (w *wiring) resize(layers map[string]matrix, x nodes) {
 	switch w.edit.Kind {
-	case AddNode, AddChannel, AddLatentNode:
+	case addNode, addChannel, addLatentNode:
 		drawn := w.fresh(x.inputs)
 		for _, name := range x.rows {
 			before := layers[name]

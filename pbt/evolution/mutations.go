@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/models/description"
 )
@@ -150,15 +149,15 @@ func (m Mutations) Validate() error {
 	if !slices.Contains(known, string(m.Preserve)) {
 		wrong("Preserve is %q; give one of %q%s", m.Preserve, known, config.Hint(string(m.Preserve), known))
 	}
-	for _, name := range append([]string{layout.Policy}, slices.Sorted(maps.Keys(m.NetworkLimits))...) {
-		_, err := m.editOptions().of(name)
-		problems = append(problems, err)
+	if err := cmp.Or(m.Limits, DefaultLimits()).check(); err != nil {
+		wrong("Limits: limits of %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.NetworkLimits)) {
+		if err := m.NetworkLimits[name].check(); err != nil {
+			wrong("NetworkLimits: limits of %s: %w", name, err)
+		}
 	}
 	return errors.Join(append(problems, m.Hyperparameters.Validate())...)
-}
-
-func (m Mutations) editOptions() EditOptions {
-	return EditOptions{Limits: m.Limits, NetworkLimits: m.NetworkLimits, Preserve: m.Preserve}
 }
 
 // draw chooses how to mutate, by the weights. With first, before training, NoMutation is left out, unless nothing else

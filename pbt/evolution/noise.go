@@ -1,7 +1,6 @@
 package evolution
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,38 +22,23 @@ const (
 	largestNoise = 1e6  // the greatest size of a perturbed weight
 )
 
-// NoiseOptions say how weights are perturbed.
-type NoiseOptions struct {
-	// SD is the standard deviation of the noise, as a fraction of each weight. Default 0.1. Larger noise explores
-	// further and costs more of what the policy has learned.
-	SD float64
-	// KeepOptimizer lets optimizers go on with their moments. Otherwise all of them are reset, as AgileRL does.
-	KeepOptimizer bool
-	// Policy is the network that is perturbed. Default "policy".
-	Policy string
-}
-
-// Noise perturbs weights of the policy: AgileRL's mutation of parameters. It returns the new snapshot and the sorted
-// names of the arrays that it chose; snap is not changed.
+// addNoise perturbs weights of a network, the policy: AgileRL's mutation of parameters. sd is the standard deviation of
+// the noise, as a fraction of each weight. It returns the new snapshot and the sorted names of the arrays that it
+// chose; snap is not changed.
 //
 // It chooses one to all of the policy's matrices, each number equally likely. Biases, log standard deviations, kernels,
 // weights of recurrent layers and arrays whose names contain "norm" or "lstm" are never chosen. In each matrix it draws
-// a tenth of the entries, with replacement, and perturbs each: nine in ten by normal noise of SD times the weight, one
+// a tenth of the entries, with replacement, and perturbs each: nine in ten by normal noise of sd times the weight, one
 // in twenty by ten times the weight, and one in twenty is replaced by a number drawn from N(0, 1). Results are clipped
-// to ±10⁶.
-//
-// An SD that is not positive and finite, and a policy without matrices, are errors.
-func Noise(snap *checkpoint.Snapshot, o NoiseOptions, rng *rand.Rand) (*checkpoint.Snapshot, []string, error) {
-	o.SD, o.Policy = cmp.Or(o.SD, 0.1), cmp.Or(o.Policy, layout.Policy)
-	if !(o.SD > 0) || math.IsInf(o.SD, 0) {
-		return nil, nil, fmt.Errorf("evolution: the standard deviation of noise is %g; it must be positive", o.SD)
-	}
+// to ±10⁶. A network without matrices is an error.
+func addNoise(snap *checkpoint.Snapshot, network string, sd float64, rng *rand.Rand) (*checkpoint.Snapshot, []string,
+	error) {
 	var names []string
-	for name, a := range layout.Below(snap, o.Policy) {
+	for name, a := range layout.Below(snap, network) {
 		lower := strings.ToLower(name)
 		if len(a.Shape) == 2 && a.Len() > 0 && !slices.ContainsFunc([]string{"lstm", "norm", "weight_ih_l",
 			"weight_hh_l"}, func(part string) bool { return strings.Contains(lower, part) }) {
-			names = append(names, layout.Parameter(o.Policy, name))
+			names = append(names, layout.Parameter(network, name))
 		}
 	}
 	if len(names) == 0 {
@@ -70,13 +54,9 @@ func Noise(snap *checkpoint.Snapshot, o NoiseOptions, rng *rand.Rand) (*checkpoi
 		if err != nil {
 			return nil, nil, fmt.Errorf("evolution: %s: %w", name, err)
 		}
-		arrays[name] = m.perturbed(o.SD, rng).array()
+		arrays[name] = m.perturbed(sd, rng).array()
 	}
-	out := changed(snap, arrays, nil)
-	if !o.KeepOptimizer {
-		out = resetOptimizers(out)
-	}
-	return out, names, nil
+	return changed(snap, arrays, nil), names, nil
 }
 
 // perturbed returns m with noise on a share of its entries. Where an entry is drawn several times, each draw starts

@@ -27,23 +27,19 @@ const (
 	PreserveFunction Preserve = "function"
 	// PreserveOverlap is AgileRL's way: it copies the leading rows and columns that old and new weights have in
 	// common, draws the rest again, and begins with fresh optimizers. The network computes something else afterwards.
-	// rewire makes the moments of the edited network zero; [Edit] resets all optimizers.
+	// rewire makes the moments of the edited network zero; apply resets all optimizers.
 	PreserveOverlap Preserve = "overlap"
 )
 
 // rewire returns the arrays of a snapshot after an edit of one network's architecture: its weights and biases, and
 // the moments that belong to them. prefix is the network's name with a slash ("policy/"). from is its architecture
-// before; to and done are what [Edit.Apply] returned. rng draws the values of new weights, uniformly in ±1/√inputs as a
+// before; to and done are what edit.apply returned. rng draws the values of new weights, uniformly in ±1/√inputs as a
 // new layer's are drawn, of recurrent layers in ±1/√values. arrays is not changed, and arrays of other networks are
 // shared with it.
 //
 // Arrays that are missing or do not have the shapes of from are errors that name them.
-func rewire(arrays map[string]checkpoint.Array, prefix string, from, to description.Architecture, done Edit,
+func rewire(arrays map[string]checkpoint.Array, prefix string, from, to description.Architecture, done edit,
 	how Preserve, rng *rand.Rand) (map[string]checkpoint.Array, error) {
-	if how != PreserveFunction && how != PreserveOverlap {
-		return nil, fmt.Errorf("evolution: there is no way %q to preserve weights; want %q or %q", how,
-			PreserveFunction, PreserveOverlap)
-	}
 	out := maps.Clone(arrays)
 	w := wiring{from: from, to: to, edit: done, rng: rng, dropped: map[string][]int{}}
 	// Parameters come first: they decide which nodes are dropped, and the moments drop the same.
@@ -136,7 +132,7 @@ func load(arrays map[string]checkpoint.Array, scope string, a description.Archit
 // wiring applies one edit to the groups of arrays of a network, one after the other.
 type wiring struct {
 	from, to description.Architecture
-	edit     Edit
+	edit     edit
 	rng      *rand.Rand
 	holds    holding          // what the present group holds
 	dropped  map[string][]int // the nodes to drop, by layer, as the parameters decided

@@ -45,13 +45,16 @@ func ExampleParameter() {
 	// env.reward.energy: -0.05, then 0.01386
 }
 
-func ExampleAllOf() {
+func ExampleConstraint() {
 	m := explore.Mutation{
 		Rate:        1,
 		ChangeRange: [2]float64{2, 2},
 		Rules:       explore.Rules{"mini_batch": explore.Integer},
 		// A batch is a whole number of mini-batches.
-		Constrain: explore.AllOf(explore.AtLeast("batch", "mini_batch"), explore.Multiple("batch", "mini_batch")),
+		Constrain: func(v map[string]float64) (map[string]float64, error) {
+			v["batch"] = math.Ceil(v["batch"]/v["mini_batch"]) * v["mini_batch"]
+			return v, nil
+		},
 	}
 	mutated := m.Apply(map[string]float64{"batch": 96, "mini_batch": 64}, rand.New(rand.NewPCG(1, 2)))
 	fmt.Println(mutated["batch"], mutated["mini_batch"])

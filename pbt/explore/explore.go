@@ -12,7 +12,6 @@ package explore
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -50,50 +49,16 @@ type Fitter interface {
 // must be a pure function. An error means that the values cannot be made to fit.
 type Constraint func(values map[string]float64) (map[string]float64, error)
 
-// AtMost lowers a to b where it is above, e.g. AtMost("mini_batch", "batch").
+// AtMost lowers a to b where it is above, e.g. AtMost("mini_batch", "batch"). Values that lack one of the two are an
+// error.
 func AtMost(a, b string) Constraint {
-	return between(a, b, func(x, y float64) (float64, error) { return min(x, y), nil })
-}
-
-// AtLeast raises a to b where it is below, e.g. AtLeast("batch", "mini_batch").
-func AtLeast(a, b string) Constraint {
-	return between(a, b, func(x, y float64) (float64, error) { return max(x, y), nil })
-}
-
-// Multiple rounds a to the nearest multiple of b, at least b itself, e.g. Multiple("batch", "mini_batch"). b must be
-// above 0.
-func Multiple(a, b string) Constraint {
-	return between(a, b, func(x, y float64) (float64, error) {
-		if !(y > 0) {
-			return x, fmt.Errorf("pbt: %s cannot be made a multiple of %s, which is %v", a, b, y)
-		}
-		return max(math.Round(x/y), 1) * y, nil
-	})
-}
-
-// between gives a the value that fit makes of those of a and b. It is an error if values lack one of the two, so that a
-// misspelt constraint is noticed.
-func between(a, b string, fit func(x, y float64) (float64, error)) Constraint {
-	return func(values map[string]float64) (_ map[string]float64, err error) {
+	return func(values map[string]float64) (map[string]float64, error) {
 		for _, key := range []string{a, b} {
 			if _, ok := values[key]; !ok {
 				return nil, fmt.Errorf("pbt: a constraint speaks of hyperparameter %q, which members do not have", key)
 			}
 		}
-		values[a], err = fit(values[a], values[b])
-		return values, err
-	}
-}
-
-// AllOf applies constraints one after the other, up to the first that fails.
-func AllOf(constraints ...Constraint) Constraint {
-	return func(values map[string]float64) (map[string]float64, error) {
-		for _, c := range constraints {
-			var err error
-			if values, err = c(values); err != nil {
-				return nil, err
-			}
-		}
+		values[a] = min(values[a], values[b])
 		return values, nil
 	}
 }

@@ -5,40 +5,8 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 )
-
-func TestConstraints(t *testing.T) {
-	for _, test := range []struct {
-		name    string
-		c       Constraint
-		a, b    float64
-		wantA   float64
-		wantB   float64
-		wantErr string
-	}{
-		{"at most leaves", AtMost("a", "b"), 2, 3, 2, 3, ""},
-		{"multiple up", Multiple("a", "b"), 50, 32, 64, 32, ""},
-		{"multiple down", Multiple("a", "b"), 47, 32, 32, 32, ""},
-		{"multiple never zero", Multiple("a", "b"), 3, 32, 32, 32, ""},
-		{"multiple of zero", Multiple("a", "b"), 3, 0, 0, 0, "cannot be made a multiple of b"},
-		{"all", AllOf(AtMost("b", "a"), Multiple("a", "b")), 50, 80, 50, 50, ""},
-		{"all up to an error", AllOf(AtMost("b", "c"), Multiple("a", "b")), 50, 80, 0, 0, `"c"`},
-		{"none", AllOf(), 1, 2, 1, 2, ""},
-	} {
-		got, err := test.c(map[string]float64{"a": test.a, "b": test.b})
-		if test.wantErr != "" {
-			if err == nil || !strings.Contains(err.Error(), test.wantErr) {
-				t.Errorf("%s: the error is %v, want one about %s", test.name, err, test.wantErr)
-			}
-			continue
-		}
-		if want := map[string]float64{"a": test.wantA, "b": test.wantB}; err != nil || !maps.Equal(got, want) {
-			t.Errorf("%s: got %v, %v; want %v", test.name, got, err, want)
-		}
-	}
-}
 
 // TestBadConstraintsKeepValues: what a constraint returns is not trusted.
 func TestBadConstraintsKeepValues(t *testing.T) {
@@ -50,8 +18,7 @@ func TestBadConstraintsKeepValues(t *testing.T) {
 		"new name": func(v map[string]float64) (map[string]float64, error) {
 			delete(v, "b")
 			v["c"] = 1
-			return v,
-				nil
+			return v, nil
 		},
 		"one more": func(v map[string]float64) (map[string]float64, error) { v["c"] = 1; return v, nil },
 	} {
@@ -66,6 +33,39 @@ func TestBadConstraintsKeepValues(t *testing.T) {
 				"b": 3}) || !maps.Equal(got, values) {
 				t.Errorf("%s, %T: got %v from %v", name, e, got, values)
 			}
+		}
+	}
+}
+
+func TestValidateRefuses(t *testing.T) {
+	bounds := func(r Range) PB2 { return PB2{Bounds: map[string]Range{"a": r}} }
+	one := func(p Parameter) Perturbation { return DefaultPerturbation(map[string]Parameter{"a": p}) }
+	factors := func(f [2]float64) Perturbation {
+		return Perturbation{Factors: f, Parameters: map[string]Parameter{"a": {Sample: Range{High: 1}}}}
+	}
+	good := Range{Low: 0, High: 1}
+	for name, e := range map[string]Explorer{
+		"no bounds": PB2{}, "unknown": PB2{Bounds: map[string]Range{"c": good}},
+		"negative rows": PB2{Bounds: map[string]Range{"a": good}, Rows: -1},
+		"descending":    bounds(Range{Low: 1, High: 0}), "empty": bounds(Range{Low: 1, High: 1}),
+		"NaN": bounds(Range{Low: math.NaN(), High: 1}), "infinite": bounds(Range{Low: 0, High: math.Inf(1)}),
+		"too wide":          bounds(Range{Low: -math.MaxFloat64, High: math.MaxFloat64}),
+		"logarithm of zero": bounds(Range{Low: 0, High: 1, Log: true}),
+		"probability":       Perturbation{ResampleProbability: 1.5},
+		"NaN probability":   Perturbation{ResampleProbability: math.NaN()},
+		"factor zero":       factors([2]float64{1.2, 0}), "factor infinite": factors([2]float64{math.Inf(1), 0.8}),
+		"unknown key":    DefaultPerturbation(map[string]Parameter{"c": {Sample: good}}),
+		"nothing":        one(Parameter{Min: 0, Max: 1}),
+		"broken integer": one(Parameter{Rule: Integer, Sample: Range{Low: 0.5, High: 4}}),
+		"out of bounds":  one(Parameter{Sample: Range{Low: 0, High: 2}, Max: 1}),
+	} {
+		if err := e.Validate([]string{"a", "b"}); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	for _, e := range []Explorer{square, one(Parameter{Sample: good})} {
+		if err := e.Validate([]string{"a", "b"}); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -16,10 +16,10 @@ import (
 )
 
 // TestGoldenMutation applies explorers with given draws. The command line has rate, range, resample and reset of a
-// Mutation, or explorer=raytune with resample, factors and strict of a Perturbation; atmost=a:b, atleast=a:b and
-// multiple=a:b constrain. A line is "draws" and numbers, or a hyperparameter: its value, its rule or -, and any of
-// low..high (in Bounds), and of a Parameter min, max, outside, range, step, choices, sample, logsample and default. A
-// rule in brackets is the Parameter's; a line that ends in ? is an entry without a hyperparameter, such as a pattern.
+// Mutation, or explorer=raytune with resample, factors and strict of a Perturbation; atmost=a:b constrains. A line is
+// "draws" and numbers, or a hyperparameter: its value, its rule or -, and any of low..high (in Bounds), and of a
+// Parameter min, max, outside, range, step, choices, sample, logsample and default. A rule in brackets is the
+// Parameter's; a line that ends in ? is an entry without a hyperparameter, such as a pattern.
 func TestGoldenMutation(t *testing.T) {
 	dialogues(t, "mutation", func(t *testing.T, args map[string]string, input []string) string {
 		var unknown string // the first rule that does not exist
@@ -32,7 +32,9 @@ func TestGoldenMutation(t *testing.T) {
 		if v, ok := args["range"]; ok {
 			m.ChangeRange = pair(t, v)
 		}
-		m.Constrain = constraints(args)
+		if a, b, ok := strings.Cut(args["atmost"], ":"); ok {
+			m.Constrain = AtMost(a, b)
+		}
 		values := make(map[string]float64)
 		u := &draws{t: t}
 		for _, text := range input {
@@ -106,23 +108,6 @@ func pair(t *testing.T, text string) [2]float64 {
 	t.Helper()
 	low, high, _ := strings.Cut(text, "..")
 	return [2]float64{parseFloat(t, low), parseFloat(t, high)}
-}
-
-func constraints(args map[string]string) Constraint {
-	var list []Constraint
-	for _, c := range []struct {
-		name string
-		make func(a, b string) Constraint
-	}{{"atleast", AtLeast}, {"atmost", AtMost}, {"multiple", Multiple}} {
-		if v, ok := args[c.name]; ok {
-			a, b, _ := strings.Cut(v, ":")
-			list = append(list, c.make(a, b))
-		}
-	}
-	if list == nil {
-		return nil
-	}
-	return AllOf(list...)
 }
 
 // set reads one field of a parameter.

@@ -11,40 +11,14 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// banditRule has the parameters in which the rules of PB2 differ.
-type banditRule struct {
-	// offset is added to a range before values are divided by the range.
-	offset float64
-	// noise is the variance of the observations' noise. If it is 0, the variance is fitted, and added to predictions.
-	noise float64
-	// longest is the greatest length scale of the process that predicts the mean.
-	longest float64
-	// kappa returns the weight of the variance for n trials.
-	kappa func(n float64) float64
-}
-
-// banditRules are the values of PB2.Rule.
-var banditRules = func() map[string]banditRule {
-	ray := banditRule{offset: 1e-8, noise: 1e-10, longest: math.Inf(1),
-		kappa: func(n float64) float64 { return math.Sqrt(0.2 + max(math.Log(0.4*n), 0)) }}
-	authors := banditRule{longest: 1, kappa: func(n float64) float64 { return math.Sqrt(max(0.2*math.Log(0.4*n), 0)) }}
-	return map[string]banditRule{"": ray, RayPB2: ray, AuthorsPB2: authors}
-}()
-
-// scale maps v from [low, high] to [0, 1]. It subtracts halves, because the difference of two large numbers may
-// overflow.
-func (r banditRule) scale(v, low, high float64) float64 {
-	if span := high/2 - low/2 + r.offset/2; span > 0 {
-		return (v/2 - low/2) / span
-	}
-	return 0
-}
+// normalised maps v from [low, high] to [0, 1]. It adds 1e-8 to the range as Ray Tune does, and subtracts halves,
+// because the difference of two large numbers may overflow.
+func normalised(v, low, high float64) float64 { return (v/2 - low/2) / (high/2 - low/2 + 1e-8/2) }
 
 // bandit is a PB2 with what it has learned from a journal: it chooses the values of the greatest upper confidence
 // bound.
 type bandit struct {
 	PB2
-	rule    banditRule
 	learned learned
 	// first and last are the least and greatest times and objectives of trials.
 	first, last trial
@@ -56,7 +30,7 @@ type bandit struct {
 
 // newBandit fits the model.
 func newBandit(p PB2, d learned) *bandit {
-	b := &bandit{PB2: p, rule: banditRules[p.Rule], learned: d}
+	b := &bandit{PB2: p, learned: d}
 	for i, t := range d.trials {
 		if i == 0 {
 			b.first, b.last = t, t
@@ -72,18 +46,13 @@ func newBandit(p PB2, d learned) *bandit {
 	for _, t := range d.trials {
 		b.points = append(b.points, b.point(t))
 	}
-	b.model = fit(b.points, b.gains, b.rule.noise)
-	if b.model != nil && b.model.kernel[length] > b.rule.longest {
-		k := b.model.kernel
-		k[length] = b.rule.longest
-		b.model = newProcess(k, b.points, b.gains)
-	}
+	b.model = fit(b.points, b.gains)
 	return b
 }
 
 // standardise makes the mean of y 0 and its standard deviation 1, as the process assumes a mean of 0, and clips at 2,
-// so that one lucky interval does not rule the model. Values with a
-// deviation of 1e-8 or less stay small, as in the originals.
+// so that one lucky interval does not rule the model. Values with a deviation of 1e-8 or less stay small, as in the
+// original.
 func standardise(y []float64) {
 	mean, std := stat.PopMeanStdDev(y, nil)
 	if !allFinite([]float64{mean, std}) { // numbers whose squares are too large
@@ -101,11 +70,11 @@ func standardise(y []float64) {
 // point is a trial as the model sees it: the objective at the beginning of the interval, then the hyperparameters
 // scaled to their bounds, in order of the keys.
 func (b *bandit) point(t trial) point {
-	x := []float64{b.rule.scale(t.score, b.first.score, b.last.score)}
+	x := []float64{normalised(t.score, b.first.score, b.last.score)}
 	for i, key := range b.Keys() {
 		x = append(x, b.unit(key, t.values[i]))
 	}
-	return point{x: x, time: b.rule.scale(t.time, b.first.time, b.last.time)}
+	return point{x: x, time: normalised(t.time, b.first.time, b.last.time)}
 }
 
 // varianceModel returns a process that also knows the pending values, as trials in the given context with a gain of 0.
@@ -119,18 +88,14 @@ func (b *bandit) varianceModel(context trial) *process {
 		points = append(points, b.point(trial{time: context.time, score: context.score, values: values}))
 		gains = append(gains, 0)
 	}
-	return fit(points, gains, b.rule.noise)
+	return fit(points, gains)
 }
 
 // bound returns the upper confidence bound at a point, and stores its gradient with respect to the features.
 func (b *bandit) bound(at point, variances *process, gradient []float64) float64 {
-	kappa := b.rule.kappa(float64(len(b.points)))
+	kappa := math.Sqrt(0.2 + max(math.Log(0.4*float64(len(b.points))), 0))
 	clear(gradient)
-	v := variances.variance(at, kappa, gradient)
-	if b.rule.noise == 0 {
-		v += variances.kernel[noise]
-	}
-	return b.model.mean(at, 1, gradient) + kappa*v
+	return kappa*variances.variance(at, kappa, gradient) + b.model.mean(at, 1, gradient)
 }
 
 // banditStarts is the number of random points from which the search for the greatest bound starts.

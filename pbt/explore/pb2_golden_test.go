@@ -11,8 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
-// goldenPB2 is a file of testdata/pb2, which make.py beside it writes with the original's program. Hyperparameters are
-// in the order of the original, which is the reverse of gorl's.
+// goldenPB2 is the file testdata/pb2/ray.json, which make.py beside it writes with the original's program.
+// Hyperparameters are in the order of the original, which is the reverse of gorl's.
 type goldenPB2 struct {
 	Bounds                   map[string][2]float64
 	Rows, Pending            [][]float64
@@ -20,10 +20,10 @@ type goldenPB2 struct {
 	X, Covariance            [][]float64
 	Y                        []float64
 	Variance, Length         float64
-	Epsilon, Noise           float64
+	Epsilon                  float64
 	Likelihood               float64
 	Fixed                    goldenBound
-	Fitted                   *struct {
+	Fitted                   struct {
 		goldenBound
 		Kernels     [][]float64
 		Likelihoods []float64
@@ -43,8 +43,8 @@ type goldenBound struct {
 func reversed(values []float64) []float64 { return []float64{values[1], values[0]} }
 
 // bandit returns gorl's model of the file's trials, and the context of the choice.
-func (g *goldenPB2) bandit(rule string) (*bandit, trial) {
-	p := PB2{Rule: rule, Bounds: map[string]Range{}}
+func (g *goldenPB2) bandit() (*bandit, trial) {
+	p := PB2{Bounds: map[string]Range{}}
 	for key, b := range g.Bounds {
 		p.Bounds[key] = Range{Low: b[0], High: b[1]}
 	}
@@ -58,63 +58,58 @@ func (g *goldenPB2) bandit(rule string) (*bandit, trial) {
 	return newBandit(p, d), trial{time: g.Newpoint[0], score: g.Newpoint[1], values: d.trials[0].values}
 }
 
-// TestPB2IsTheOriginal compares both rules with the programs that they come from: inputs, covariances, likelihood,
-// posterior, bound and the chosen place, of processes with given parameters and of Ray Tune's fitted ones.
+// TestPB2IsTheOriginal compares PB2 with Ray Tune's program: inputs, covariances, likelihood, posterior, bound and the
+// chosen place, of processes with given parameters and of Ray Tune's fitted ones.
 func TestPB2IsTheOriginal(t *testing.T) {
-	for _, rule := range []string{RayPB2, AuthorsPB2} {
-		t.Run(rule, func(t *testing.T) {
-			data, err := os.ReadFile(filepath.Join("testdata", "pb2", rule+".json"))
-			must.Do(t, err)
-			var g goldenPB2
-			must.Do(t, json.Unmarshal(data, &g))
-			errors := map[string]float64{}
-			near := func(what string, got, want, tolerance float64) {
-				t.Helper()
-				e := math.Abs(got-want) / math.Max(1, math.Abs(want))
-				if errors[what] = max(errors[what], e); !(e <= tolerance) {
-					t.Errorf("%s is %v, want %v", what, got, want)
-				}
-			}
-			b, context := g.bandit(rule)
-			for i, x := range g.X {
-				q := b.points[i]
-				for k, got := range []float64{q.time, q.x[0], q.x[2], q.x[1]} {
-					near("input", got, x[k], 1e-12)
-				}
-				near("gain", b.gains[i], g.Y[i], 1e-12)
-			}
-			near("context", b.point(context).time, g.Context[0], 1e-12)
-			near("context", b.point(context).x[0], g.Context[1], 1e-12)
+	data, err := os.ReadFile(filepath.Join("testdata", "pb2", "ray.json"))
+	must.Do(t, err)
+	var g goldenPB2
+	must.Do(t, json.Unmarshal(data, &g))
+	errors := map[string]float64{}
+	near := func(what string, got, want, tolerance float64) {
+		t.Helper()
+		e := math.Abs(got-want) / math.Max(1, math.Abs(want))
+		if errors[what] = max(errors[what], e); !(e <= tolerance) {
+			t.Errorf("%s is %v, want %v", what, got, want)
+		}
+	}
+	b, context := g.bandit()
+	for i, x := range g.X {
+		q := b.points[i]
+		for k, got := range []float64{q.time, q.x[0], q.x[2], q.x[1]} {
+			near("input", got, x[k], 1e-12)
+		}
+		near("gain", b.gains[i], g.Y[i], 1e-12)
+	}
+	near("context", b.point(context).time, g.Context[0], 1e-12)
+	near("context", b.point(context).x[0], g.Context[1], 1e-12)
 
-			if doubts := b.varianceModel(context); g.Fitted != nil {
-				for i, q := range []*process{b.model, doubts} {
-					near("fitted likelihood", q.likelihood(make([]float64, 3)), g.Fitted.Likelihoods[i], 1e-6)
-					for k, want := range g.Fitted.Kernels[i] {
-						near("fitted kernel", q.kernel[k], want, 1e-4)
-					}
-				}
-				g.Fitted.compare(b, context, doubts, near, "fitted ", 1e-4)
-				b.learned.before = []standing{{values: context.values, latest: context}}
-				got := b.Apply(map[string]float64{"gae_lambda": context.values[0], "learning_rate": context.values[1]},
-					rand.New(rand.NewPCG(1, 2)))
-				for i, key := range []string{"learning_rate", "gae_lambda"} {
-					near("selected, of the range", b.unit(key, got[key]), b.unit(key, g.Selected[i]), 1e-3)
-				}
-			}
-			fixed := kernel{g.Variance, g.Length, g.Epsilon, max(g.Noise, b.rule.noise)}
-			for i, row := range g.Covariance {
-				for j, want := range row {
-					near("covariance", fixed.covariance(b.points[i], b.points[j]), want, 1e-12)
-				}
-			}
-			b.model = newProcess(fixed, b.points, b.gains)
-			near("likelihood", b.model.likelihood(make([]float64, 4)), g.Likelihood, 1e-6)
-			doubts := newProcess(fixed, b.varianceModel(context).points, append(b.gains, 0, 0))
-			g.Fixed.compare(b, context, doubts, near, "fixed ", 1e-6)
-			for what, e := range errors {
-				t.Logf("largest error of %s: %.2g", what, e)
-			}
-		})
+	doubts := b.varianceModel(context)
+	for i, q := range []*process{b.model, doubts} {
+		near("fitted likelihood", q.likelihood(make([]float64, 3)), g.Fitted.Likelihoods[i], 1e-6)
+		for k, want := range g.Fitted.Kernels[i] {
+			near("fitted kernel", q.kernel[k], want, 1e-4)
+		}
+	}
+	g.Fitted.compare(b, context, doubts, near, "fitted ", 1e-4)
+	b.learned.before = []standing{{values: context.values, latest: context}}
+	got := b.Apply(map[string]float64{"gae_lambda": context.values[0], "learning_rate": context.values[1]},
+		rand.New(rand.NewPCG(1, 2)))
+	for i, key := range []string{"learning_rate", "gae_lambda"} {
+		near("selected, of the range", b.unit(key, got[key]), b.unit(key, g.Selected[i]), 1e-3)
+	}
+	fixed := kernel{g.Variance, g.Length, g.Epsilon}
+	for i, row := range g.Covariance {
+		for j, want := range row {
+			near("covariance", fixed.covariance(b.points[i], b.points[j]), want, 1e-12)
+		}
+	}
+	b.model = newProcess(fixed, b.points, b.gains, jitter)
+	near("likelihood", b.model.likelihood(make([]float64, 3)), g.Likelihood, 1e-6)
+	doubts = newProcess(fixed, b.varianceModel(context).points, append(b.gains, 0, 0), jitter)
+	g.Fixed.compare(b, context, doubts, near, "fixed ", 1e-6)
+	for what, e := range errors {
+		t.Logf("largest error of %s: %.2g", what, e)
 	}
 }
 
@@ -130,11 +125,7 @@ func (g *goldenBound) compare(b *bandit, context trial, doubts *process,
 	for i, place := range g.Places {
 		near(kind+"bound", bound(place), g.Bound[i], tolerance)
 		near(kind+"mean", b.model.mean(at, 0, gradient), g.Mean[i], tolerance)
-		v := doubts.variance(at, 0, gradient)
-		if b.rule.noise == 0 {
-			v += doubts.kernel[noise]
-		}
-		near(kind+"variance", v, g.Variance[i], tolerance)
+		near(kind+"variance", doubts.variance(at, 0, gradient), g.Variance[i], tolerance)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	starts := make([][]float64, banditStarts)

@@ -4,7 +4,7 @@ package explore
 //
 // k(a, b) = σ²·exp(-|x_a-x_b|²/ℓ)·(1-ε)^(|t_a-t_b|/2)
 //
-// with variance σ², length scale ℓ and forgetting ε. Let K be the matrix of k between all observations y, plus noise
+// with variance σ², length scale ℓ and forgetting ε. Let K be the matrix of k between all observations y, plus a jitter
 // on its diagonal, and c the vector of k between a point and the observations. Then the point has the mean cᵀK⁻¹y and
 // the variance σ² - cᵀK⁻¹c. The logarithm of the likelihood is -(yᵀK⁻¹y + ln|K| + n·ln 2π)/2.
 
@@ -22,16 +22,18 @@ type point struct {
 	time float64
 }
 
-// kernel has the parameters of the covariance: σ², ℓ, ε, and the variance of the noise.
-type kernel [4]float64
+// kernel has the parameters of the covariance: σ², ℓ, ε.
+type kernel [3]float64
 
 // The parameters of a kernel, in order.
 const (
 	variance = iota
 	length
 	forget
-	noise
 )
+
+// jitter is what the diagonal of K has beside the covariances, as in Ray Tune.
+const jitter = 1e-10
 
 // distances returns the squared distance between the features of two points, and the distance between their times.
 func distances(a, b point) (square, time float64) {
@@ -57,7 +59,7 @@ type process struct {
 }
 
 // newProcess returns a process that is conditioned on observations, or nil if the matrix K is singular.
-func newProcess(k kernel, points []point, y []float64) *process {
+func newProcess(k kernel, points []point, y []float64, jitter float64) *process {
 	n := len(points)
 	p := &process{kernel: k, points: points, y: mat.NewVecDense(n, y), weights: mat.NewVecDense(n, nil)}
 	r := mat.NewSymDense(n, nil)
@@ -65,7 +67,7 @@ func newProcess(k kernel, points []point, y []float64) *process {
 		for j := range i {
 			r.SetSym(i, j, k.covariance(points[i], points[j]))
 		}
-		r.SetSym(i, i, k[variance]+k[noise])
+		r.SetSym(i, i, k[variance]+jitter)
 	}
 	if !p.cholesky.Factorize(r) {
 		return nil
@@ -107,7 +109,7 @@ func (p *process) mean(at point, scale float64, gradient []float64) float64 {
 	return mat.Dot(c, p.weights)
 }
 
-// variance returns the variance of the improvement at a point, without noise. It adds the gradient as mean does.
+// variance returns the variance of the improvement at a point. It adds the gradient as mean does.
 func (p *process) variance(at point, scale float64, gradient []float64) float64 {
 	c := p.covariances(at)
 	w := mat.NewVecDense(c.Len(), nil)
@@ -121,7 +123,7 @@ func (p *process) variance(at point, scale float64, gradient []float64) float64 
 }
 
 // likelihood returns the log likelihood of the observations. It stores in gradient the derivatives with respect to the
-// logarithms of the kernel's first len(gradient) parameters.
+// logarithms of the kernel's parameters.
 func (p *process) likelihood(gradient []float64) float64 {
 	n := len(p.points)
 	var inverse mat.SymDense
@@ -143,9 +145,6 @@ func (p *process) gradient(inverse *mat.SymDense, gradient []float64) {
 			w := p.weights.AtVec(i)*p.weights.AtVec(j) - inverse.At(i, j)
 			if i == j {
 				w /= 2
-				if len(gradient) > noise {
-					gradient[noise] += w * k[noise]
-				}
 			}
 			w *= k.covariance(a, b)
 			gradient[variance] += w
@@ -155,49 +154,40 @@ func (p *process) gradient(inverse *mat.SymDense, gradient []float64) {
 	}
 }
 
-// The initial parameters of the fit, and their least and greatest values, are those of Ray Tune, and for the noise
-// those of GPy.
+// The initial parameters of the fit, and their least and greatest values, are those of Ray Tune.
 var (
-	firstKernel    = kernel{1, 1, 0.1, 1}
-	leastKernel    = kernel{1e-5, 1e-5, 1e-5, 1e-5}
-	greatestKernel = kernel{1e5, 1e5, 0.5, 1e5}
+	firstKernel    = kernel{1, 1, 0.1}
+	leastKernel    = kernel{1e-5, 1e-5, 1e-5}
+	greatestKernel = kernel{1e5, 1e5, 0.5}
 )
 
 // fit returns the process with the most likely kernel that L-BFGS finds from firstKernel, or nil if no process is
-// possible. given is the variance of the noise; if it is 0, the noise is fitted, too.
-func fit(points []point, y []float64, given float64) *process {
-	first, n := firstKernel, 3
-	if given == 0 {
-		n = 4
-	} else {
-		first[noise] = given
-	}
+// possible.
+func fit(points []point, y []float64) *process {
 	logs := func(k kernel) []float64 {
-		x := make([]float64, n)
+		x := make([]float64, len(k))
 		for i := range x {
 			x[i] = math.Log(k[i])
 		}
 		return x
 	}
-	at := func(x []float64) kernel {
-		k := first
+	at := func(x []float64) (k kernel) {
 		for i := range x {
 			k[i] = min(max(math.Exp(x[i]), leastKernel[i]), greatestKernel[i])
 		}
 		return k
 	}
 	best, _ := maximise(func(x, gradient []float64) float64 {
-		p := newProcess(at(x), points, y)
+		p := newProcess(at(x), points, y, jitter)
 		if p == nil {
 			clear(gradient)
 			return math.Inf(-1)
 		}
 		return p.likelihood(gradient)
-	}, logs(first), logs(leastKernel), logs(greatestKernel))
-	k := at(best)
-	p := newProcess(k, points, y)
-	for ; p == nil && k[noise] < 1; p = newProcess(k, points, y) { // some points are almost equal
-		k[noise] *= 10
+	}, logs(firstKernel), logs(leastKernel), logs(greatestKernel))
+	p := newProcess(at(best), points, y, jitter)
+	for more := 10 * jitter; p == nil && more < 2; more *= 10 { // some points are almost equal
+		p = newProcess(at(best), points, y, more)
 	}
 	return p
 }

@@ -139,10 +139,10 @@ func anywhere(rng *rand.Rand) func() (a, b float64) {
 // Before training values are drawn uniformly. Afterwards they stay until there is a trial of the source to learn from.
 func TestPB2BeginsUniformly(t *testing.T) {
 	p := PB2{Bounds: map[string]Range{"a": {Low: 2, High: 6}, "b": {Low: 1e-4, High: 1, Log: true},
-		"n": {Low: 1, High: 9}, "absent": {Low: 0, High: 1}}, Integers: []string{"n"}}
-	got := p.Fit(nil, nil).Apply(map[string]float64{"a": 0, "b": 0, "n": 0, "c": 7},
-		&draws{t: t, list: []float64{0.25, 0.5, 0.99}})
-	if math.Abs(got["b"]-0.01) > 1e-12 || got["a"] != 3 || got["n"] != 9 || got["c"] != 7 || len(got) != 4 {
+		"absent": {Low: 0, High: 1}}}
+	got := p.Fit(nil, nil).Apply(map[string]float64{"a": 0, "b": 0, "c": 7},
+		&draws{t: t, list: []float64{0.25, 0.5}})
+	if math.Abs(got["b"]-0.01) > 1e-12 || got["a"] != 3 || got["c"] != 7 || len(got) != 3 {
 		t.Errorf("drew %v", got)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -162,8 +162,6 @@ func TestPB2BeginsUniformly(t *testing.T) {
 
 // TestPB2IsPureAndStaysInside repeats itself on random journals with whatever objectives.
 func TestPB2IsPureAndStaysInside(t *testing.T) {
-	p := PB2{Bounds: map[string]Range{"a": {Low: -1, High: 3}, "b": {Low: 1e-5, High: 1e-1, Log: true},
-		"n": {Low: 1, High: 4}}, Integers: []string{"n"}}
 	objectives := []float64{0, 1, -1, 1e300, -1e300, math.NaN(), math.Inf(1), math.Inf(-1), 1e-310, 3, 3, 3}
 	for seed := range uint64(12) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -174,26 +172,19 @@ func TestPB2IsPureAndStaysInside(t *testing.T) {
 			return objectives[rng.IntN(len(objectives))]
 		}
 		events := tried(5, 5, rng, anywhere(rng), wild)
-		for i := range events {
-			for _, values := range []map[string]float64{events[i].Before, events[i].After} {
-				if values != nil {
-					values["n"] = float64(rng.IntN(9)) // bounds may have been others then
-				}
-			}
-		}
 		before, err := json.Marshal(events)
 		must.Do(t, err)
-		given := map[string]float64{"a": 0, "b": 0.1, "n": 2, "c": 1}
-		e := p.Fit(events, nil)
+		given := map[string]float64{"a": 0, "b": 0.1, "c": 1}
+		e := square.Fit(events, nil)
 		var first map[string]float64
 		for range 3 {
 			got := e.Apply(given, rand.New(rand.NewPCG(7, seed)))
-			for key, r := range p.Bounds {
+			for key, r := range square.Bounds {
 				if v := got[key]; !(v >= r.Low && v <= r.High) {
 					t.Fatalf("seed %d: %s is %v", seed, key, v)
 				}
 			}
-			if got["n"] != math.Trunc(got["n"]) || got["c"] != 1 || len(got) != 4 {
+			if got["c"] != 1 || len(got) != 3 {
 				t.Fatalf("seed %d: chose %v", seed, got)
 			}
 			if first == nil {
@@ -202,35 +193,10 @@ func TestPB2IsPureAndStaysInside(t *testing.T) {
 			if !maps.Equal(first, got) {
 				t.Fatalf("seed %d: chose %v, then %v", seed, first, got)
 			}
-			e = p.Fit(events, nil)
+			e = square.Fit(events, nil)
 		}
 		if after, _ := json.Marshal(events); string(after) != string(before) || given["a"] != 0 {
 			t.Fatal("the events or the values changed")
 		}
-	}
-}
-
-func TestPB2Validate(t *testing.T) {
-	good := Range{Low: 0, High: 1}
-	for name, p := range map[string]PB2{
-		"no bounds":         {},
-		"unknown":           {Bounds: map[string]Range{"c": good}},
-		"descending":        {Bounds: map[string]Range{"a": {Low: 1, High: 0}}},
-		"empty":             {Bounds: map[string]Range{"a": {Low: 1, High: 1}}},
-		"NaN":               {Bounds: map[string]Range{"a": {Low: math.NaN(), High: 1}}},
-		"infinite":          {Bounds: map[string]Range{"a": {Low: 0, High: math.Inf(1)}}},
-		"too wide":          {Bounds: map[string]Range{"a": {Low: -math.MaxFloat64, High: math.MaxFloat64}}},
-		"logarithm of zero": {Bounds: map[string]Range{"a": {Low: 0, High: 1, Log: true}}},
-		"unknown integer":   {Bounds: map[string]Range{"a": good}, Integers: []string{"b"}},
-		"broken integer":    {Bounds: map[string]Range{"a": {Low: 0.5, High: 2}}, Integers: []string{"a"}},
-		"negative rows":     {Bounds: map[string]Range{"a": good}, Rows: -1},
-		"another rule":      {Bounds: map[string]Range{"a": good}, Rule: "rays"},
-	} {
-		if err := p.Validate([]string{"a", "b"}); err == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
-	if err := square.Validate([]string{"a", "b"}); err != nil {
-		t.Error(err)
 	}
 }

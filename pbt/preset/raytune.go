@@ -242,7 +242,7 @@ func (c *rayTune) bandit(f *file, s *Settings, p *problems) {
 		parameters[key] = explore.Parameter{Sample: b.Range}
 	}
 	if len(bounds) > 0 {
-		o.Explore = explore.PB2{Bounds: bounds, Rule: explore.RayPB2}
+		o.Explore = explore.PB2{Bounds: bounds}
 		c.begin(f, s, parameters)
 	}
 }

@@ -51,8 +51,7 @@ type facts struct {
 // drawable values are finite, and so are their differences.
 func drawable(v float64) bool { return math.Abs(v) < 1e150 }
 
-// gather takes the facts from a history. A history that does not fit together, because a program made or changed it
-// by hand, is an error; so is one without members, of which there is nothing to draw.
+// gather takes the facts from a history. A history without members, of which there is nothing to draw, is an error.
 func gather(h *journal.History) (*facts, error) {
 	switch {
 	case h == nil:
@@ -66,16 +65,8 @@ func gather(h *journal.History) (*facts, error) {
 		EventsTotal: len(h.Events)}
 	f := &facts{History: h, page: p, courses: make([][]Stretch, n), copied: make([]int, n), marks: make([][]Mark, n),
 		alive: make(map[int]int), sizes: make([][]journal.Point, n), architectures: make([]string, n)}
-	for i, t := range h.Members {
-		if t.Member != i {
-			return nil, fmt.Errorf("report: the history's member %d has the number %d; make it with journal.NewHistory",
-				i, t.Member)
-		}
+	for _, t := range h.Members {
 		for _, c := range t.Copies {
-			if c.Parent < 0 || c.Parent >= n || c.Founder < 0 || c.Founder >= n {
-				return nil, fmt.Errorf("report: member %d copied member %d, which the history does not have; "+
-					"make it with journal.NewHistory", i, c.Parent)
-			}
 			f.copied[c.Parent]++
 		}
 		p.Intervals, p.Steps = max(p.Intervals, t.Iteration), max(p.Steps, t.Steps)
@@ -89,9 +80,7 @@ func gather(h *journal.History) (*facts, error) {
 	}
 	// The order matters: what is chosen to be drawn depends on the best, and the best's ancestry on the copies.
 	f.stretches()
-	if err := f.count(); err != nil {
-		return nil, err
-	}
+	f.count()
 	if err := f.findBest(); err != nil {
 		return nil, err
 	}
@@ -119,17 +108,13 @@ func (f *facts) stretches() {
 // count goes through the events in the order of the journal: how often what happened, what gets a sign, what networks
 // the members have, and in which state the population is. An objective that is not finite is a divergence too, where
 // the journal has no event of its own for it.
-func (f *facts) count() error {
+func (f *facts) count() {
 	f.page.State = fmt.Sprintf("in progress, %d intervals ended", f.page.Intervals)
 	// happened counts a divergence once, however many intervals the member stays diverged. A rescue is a copy by a
 	// member that had failed or diverged.
 	happened, rescues := make(map[journal.Kind]int), 0
 	lost := make(map[int]bool) // members that failed or diverged since they last trained well
 	for _, e := range f.Events {
-		if e.Member < 0 || e.Member >= len(f.Members) {
-			return fmt.Errorf("report: the history has an event of member %d, which it does not have; "+
-				"make it with journal.NewHistory", e.Member)
-		}
 		mark := func(kind journal.Kind, cause string) {
 			f.marks[e.Member] = append(f.marks[e.Member], Mark{kind, e.Iteration, e.Steps, cut(cause)})
 		}
@@ -168,7 +153,6 @@ func (f *facts) count() error {
 			f.page.Counts = append(f.page.Counts, c)
 		}
 	}
-	return nil
 }
 
 // worth returns an objective, or its negative if less of it is better. The journal has objectives as they were

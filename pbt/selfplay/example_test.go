@@ -25,11 +25,10 @@ func ExampleNewGames() {
 	}
 	defer env.Close()
 	fmt.Println(env.NumEnvs(), "games:", env.Spaces().Observation, "and", env.Spaces().Action)
-	opponents, ratings := env.Pool().Opponents()
-	fmt.Println(opponents, ratings)
+	fmt.Println("rating:", env.Pool().Rating())
 	// Output:
 	// 4 games: Box(18) and Discrete(9)
-	// [the random player] [1000]
+	// rating: 1000
 }
 
 func ExampleWrap() {
@@ -105,14 +104,4 @@ func ExampleMatch() {
 	}
 	fmt.Println("won more than half:", wins > 500, "and drawn some:", draws > 0)
 	// Output: won more than half: true and drawn some: true
-}
-
-func ExampleElo_After() {
-	e := selfplay.DefaultElo()
-	fmt.Printf("expected %.2f\n", e.Expected(1200, 1000))
-	fmt.Printf("a win %.1f, a draw %.1f\n", e.After(1200, []float64{1000}, []float64{1}),
-		e.After(1200, []float64{1000}, []float64{0.5}))
-	// Output:
-	// expected 0.76
-	// a win 1203.8, a draw 1195.8
 }

@@ -87,17 +87,7 @@ func (p *Pool) Rating() float64 {
 	return p.rating
 }
 
-// Opponents returns the opponents' names and ratings: the other members by number, then past selves, the oldest first.
-func (p *Pool) Opponents() (ids []ID, ratings []float64) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	for _, o := range p.opponents() {
-		ids, ratings = append(ids, o.id), append(ratings, o.rating)
-	}
-	return ids, ratings
-}
-
-// opponents returns all opponents.
+// opponents returns all opponents: the other members by number, then past selves, the oldest first.
 func (p *Pool) opponents() []*opponent { return slices.Concat(p.members, p.past) }
 
 // draw returns an opponent for an episode.

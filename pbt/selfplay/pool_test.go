@@ -169,7 +169,12 @@ func TestMeet(t *testing.T) {
 	env := newNim(t, 1, DefaultConfig(), 1)
 	defer env.Close()
 	s := snapshotOf(t, 1)
-	ids := func() []ID { ids, _ := env.Pool().Opponents(); return ids }
+	ids := func() (ids []ID) {
+		for _, o := range env.Pool().opponents() {
+			ids = append(ids, o.id)
+		}
+		return ids
+	}
 	meet := func(interval int64, members ...*checkpoint.Snapshot) {
 		t.Helper()
 		must.Do(t, env.Meet(1, interval, members, s))

@@ -1,7 +1,7 @@
 // Package simulate tries out a population's settings before any compute is spent: strategies, thresholds, mutation and
 // intervals are those of the real [pbt.Population], only the members are synthetic. [Run] trains many populations with
-// different seeds, and the same members without population based training beside them; [Write] and [WritePNG] show how
-// much is copied, what it gains, and how fast diversity is lost.
+// different seeds, and the same members without population based training beside them; [Write] shows how much is
+// copied, what it gains, and how fast diversity is lost.
 //
 // The simulation says how settings compare on members that learn as [Model] describes, not how well an agent will do.
 package simulate

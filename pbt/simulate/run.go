@@ -29,9 +29,6 @@ type Config struct {
 	Seeds int
 	// Seed makes all others.
 	Seed int64
-	// Parallel is the number of populations simulated at a time. It does not change results. Default: the number of
-	// processors that Go uses.
-	Parallel int
 }
 
 // Result is what came of a Config.
@@ -71,7 +68,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		r.Steps = append(r.Steps, steps)
 	}
 	errs := make([]error, 2*c.Seeds)
-	slots := make(chan struct{}, min(c.Parallel, len(errs))) // a population's goroutine begins once there is room
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0)) // a population's goroutine begins once there is room
 	var all sync.WaitGroup
 	for i := range errs {
 		slots <- struct{}{}
@@ -104,21 +101,17 @@ const maxIntervals = 1_000_000
 // caller's configuration stays as it was.
 func (c Config) complete() (Config, error) {
 	c.Seeds = cmp.Or(c.Seeds, 20)
-	c.Parallel = cmp.Or(c.Parallel, runtime.GOMAXPROCS(0))
 	o := &c.Options
 	c.Model = c.Model.withDefaults(o.TotalSteps, o.Measure.Minimise)
 	switch {
 	case c.Seeds < 1 || c.Seeds > 100_000:
 		return c, fmt.Errorf("simulate: Seeds is %d; give 1 to 100000", c.Seeds)
-	case c.Parallel < 1:
-		return c, fmt.Errorf("simulate: Parallel is %d; give at least 1, or 0 for the number of processors", c.Parallel)
 	case o.IntervalSteps < 1 || o.TotalSteps < 1:
 		return c, fmt.Errorf("simulate: intervals of %d environment steps, %d in all; give at least 1", o.IntervalSteps,
 			o.TotalSteps)
 	case (o.TotalSteps-1)/o.IntervalSteps >= maxIntervals:
 		return c, fmt.Errorf("simulate: %d environment steps in intervals of %d are more than %d intervals",
-			o.TotalSteps,
-			o.IntervalSteps, maxIntervals)
+			o.TotalSteps, o.IntervalSteps, maxIntervals)
 	}
 	return c, c.Model.validate(o.Measure.Minimise)
 }

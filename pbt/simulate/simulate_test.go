@@ -1,10 +1,7 @@
 package simulate_test
 
 import (
-	"bytes"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -98,7 +95,6 @@ func TestResult(t *testing.T) {
 			t.Errorf("control %d: %+v", i, c)
 		}
 	}
-	c.Parallel = 1
 	if d := cmp.Diff(r, run(t, c)); d != "" {
 		t.Errorf("not a pure function of its configuration: %.500s", d)
 	}
@@ -209,24 +205,5 @@ func TestRunRejects(t *testing.T) {
 		if r, err := simulate.Run(t.Context(), c); err == nil || !strings.HasPrefix(err.Error(), "simulate: ") {
 			t.Errorf("%s: %v, %v", name, r, err)
 		}
-	}
-}
-
-func TestWrite(t *testing.T) {
-	r, other := run(t, config(strategy.IsaacLab{ThresholdStd: 0.3})), config(strategy.IsaacLab{ThresholdStd: 2})
-	other.Name = "timid"
-	results := []*simulate.Result{r, run(t, other)}
-	var b bytes.Buffer
-	if err := simulate.Write(&b, results...); err != nil || strings.Count(b.String(), "\n") != 4 ||
-		!strings.Contains(b.String(), "timid") {
-		t.Errorf("the table is\n%s%v", b.String(), err)
-	}
-	path := filepath.Join(t.TempDir(), "simulation.png")
-	must.Do(t, simulate.WritePNG(path, results...))
-	if info, err := os.Stat(path); err != nil || info.Size() < 1000 {
-		t.Errorf("the picture: %v", err)
-	}
-	if simulate.Write(&bytes.Buffer{}) == nil || simulate.WritePNG(path) == nil {
-		t.Error("nothing can be shown")
 	}
 }

@@ -23,6 +23,8 @@ import (
 // are more of them than losers, those in other brackets are rescued by a winner as well, and where a subpopulation has
 // no healthy member, by the best of the others. In a subpopulation that does not act only they are replaced, unless
 // Strict is set.
+//
+// The zero value has AgileRL's defaults: two subpopulations, of which the second acts at every fifth interval.
 type MultiFrequency struct {
 	// Subpopulations is their number, which divides the population into parts of at least 3. 0 means 2.
 	Subpopulations int
@@ -36,9 +38,6 @@ type MultiFrequency struct {
 	// Strict leaves subpopulations that do not act alone, members in trouble included.
 	Strict bool
 }
-
-// DefaultMultiFrequency has AgileRL's defaults: two subpopulations, of which the second acts at every fifth interval.
-func DefaultMultiFrequency() MultiFrequency { return MultiFrequency{Subpopulations: 2} }
 
 // withDefaults fills in what depends on nothing but the settings.
 func (s MultiFrequency) withDefaults() MultiFrequency {

@@ -1,25 +1,18 @@
-"""Writes ray.json and authors.json beside this file: what Ray Tune's PB2 and that of its authors compute of fixed trials.
+"""Writes ray.json beside this file: what Ray Tune's PB2 computes of fixed trials.
 
-    pip install "ray[tune]==2.60.0" scikit-learn GPy
-    python make.py PATH
-
-PATH is a checkout of github.com/jparkerholder/PB2, of which kernel.py and the functions normalize, standardize, UCB and
-optimize_acq of pb2.py are used.
+    pip install "ray[tune]==2.60.0" scikit-learn
+    python make.py
 """
 
-import ast
 import json
 import pathlib
-import sys
 
-import GPy
 import numpy as np
 from ray.tune.schedulers import pb2 as ray_pb2
 from ray.tune.schedulers import pb2_utils as ray_utils
-from scipy.optimize import minimize
 from sklearn.gaussian_process import GaussianProcessRegressor
 
-VARIANCE, LENGTH, EPSILON, NOISE = 1.3, 0.4, 0.2, 0.05  # of the fixed processes
+VARIANCE, LENGTH, EPSILON = 1.3, 0.4, 0.2  # of the fixed processes
 BOUNDS = {"learning_rate": [1e-4, 1e-2], "gae_lambda": [0.9, 1.0]}
 
 
@@ -111,35 +104,5 @@ def ray():
     return out
 
 
-def authors(checkout):
-    sys.path.insert(0, str(checkout))
-    from kernel import TV_SquaredExp
-
-    names = {"normalize", "standardize", "UCB", "optimize_acq"}
-    tree = ast.parse((checkout / "pb2.py").read_text())
-    tree.body = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in names]
-    theirs = {"np": np, "minimize": minimize}
-    exec(compile(tree, "pb2.py", "exec"), theirs)
-    out, x, y, x1, y1, fixed, *_ = common(theirs["normalize"], theirs["standardize"])
-
-    def process(a, b):
-        kernel = TV_SquaredExp(input_dim=4, variance=VARIANCE, lengthscale=LENGTH, epsilon=EPSILON)
-        return GPy.models.GPRegression(a, b, kernel, noise_var=NOISE)
-
-    def predict(m, points):
-        mean, variance = m.predict(points)
-        return mean[:, 0], variance[:, 0]
-
-    m, m1 = process(x, y), process(x1, y1)
-    out["noise"] = NOISE
-    out["covariance"] = m.kern.K(x, None).tolist()
-    out["likelihood"] = float(m.log_likelihood())
-    optimize = lambda: theirs["optimize_acq"](theirs["UCB"], m, m1, fixed, 2)
-    out["fixed"] = describe(m, m1, theirs["UCB"], predict, fixed, optimize)
-    return out
-
-
-for name, numbers in {"ray": ray(), "authors": authors(pathlib.Path(sys.argv[1]))}.items():
-    numbers |= {"variance": VARIANCE, "length": LENGTH, "epsilon": EPSILON}
-    path = pathlib.Path(__file__).with_name(name + ".json")
-    path.write_text(json.dumps(numbers, indent=None) + "\n")
+numbers = ray() | {"variance": VARIANCE, "length": LENGTH, "epsilon": EPSILON}
+pathlib.Path(__file__).with_name("ray.json").write_text(json.dumps(numbers, indent=None) + "\n")
