@@ -284,9 +284,6 @@ func TestDirectoriesThatAreRefused(t *testing.T) {
 		"a run's": {func(dir string) error {
 			return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o755), write("scalars.jsonl", "{}\n")(dir))
 		}, nil, []string{"holds the run of a single agent"}, fs.ErrExist},
-		"an earlier version's": {func(dir string) error {
-			return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o755), write(states.File, "{}\n")(dir))
-		}, nil, []string{"written by an earlier version of gorl"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opt := c.opt

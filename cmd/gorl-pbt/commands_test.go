@@ -84,7 +84,7 @@ func TestWrongUse(t *testing.T) {
 		{wrong, `--every is "x": want a time such as`, []string{"run", "--config", path, "--every", "x"}},
 		{wrong, "want one population's folder", []string{"status"}},
 		{wrong, "want one population's folder", []string{"status", "a", "b"}},
-		{wrong, "must be above 0", []string{"status", "a", "--every", "0s"}},
+		{wrong, "must be above 0", []string{"status", "a", "--silent", "0s"}},
 		{wrong, "give one of them", []string{"slurm", "--config", path, "--print", "--submit"}},
 		{wrong, "the population's folder", []string{"report"}},
 		{failed, empty, []string{"report", empty}},
@@ -121,12 +121,6 @@ func TestRun(t *testing.T) {
 			"1  not started") {
 			t.Errorf("%q ends with %d and says\n%s%s", args, status, stdout, stderr)
 		}
-	}
-	ended, end := context.WithCancel(t.Context())
-	end()
-	if status, stdout, _ = use(ended, "status", "--watch", dir); status != commandline.Done || !strings.Contains(stdout,
-		"1  not started") {
-		t.Errorf("status -watch ends with %d and says\n%s", status, stdout)
 	}
 	if status, _, stderr = use(t.Context(), "status", filepath.Join(dir, "nothing")); status != commandline.WrongUse ||
 		!strings.Contains(stderr, "nothing") {

@@ -59,15 +59,6 @@ type Config struct {
 	Slice int64 `yaml:"slice" config:"min=1"`
 	// Logs is the folder of the members' outputs; empty is logs in the workspace.
 	Logs string `yaml:"logs"`
-	// LogSize is the size in bytes at which an output begins another file; 0 is no limit.
-	//
-	// A larger size keeps more history in one file. A smaller one bounds the disk that a talkative member uses: about
-	// LogSize times LogFiles+1 bytes.
-	LogSize int64 `yaml:"log_size" config:"min=0"`
-	// LogFiles is the number of full output files to keep.
-	//
-	// They are called 007.log.1, which is the newest, to 007.log.<LogFiles>. More keep older output; fewer save disk.
-	LogFiles int `yaml:"log_files" config:"min=1,max=99"`
 	// Grace is the time to save before members are killed. Raise it if checkpoints take longer.
 	//
 	// A shorter time ends a run sooner after Ctrl-C where a member hangs and will never save.
@@ -178,7 +169,7 @@ type Toleration struct {
 // DefaultConfig is what holds where a file says nothing.
 func DefaultConfig() Config {
 	return Config{
-		Name: "gorl-pbt", RanksPerMember: 1, Slice: 1, LogSize: 16 << 20, LogFiles: 3, Grace: 30 * time.Second,
+		Name: "gorl-pbt", RanksPerMember: 1, Slice: 1, Grace: 30 * time.Second,
 		Restarts: Restarts{Max: 5, Window: 10 * time.Minute, Backoff: time.Second, MaxBackoff: time.Minute,
 			Jitter: 0.25},
 		Slurm:      SlurmConfig{CPUsPerMember: 1, Nodes: 1},
