@@ -53,7 +53,7 @@ func (l killingLease) Publish(r workspace.Record, weights *checkpoint.Snapshot) 
 
 func (l killingLease) Beat(h workspace.Heartbeat) error { return errors.Join(l.Lease.Beat(h), l.die()) }
 
-func (l killingLease) Prune(k workspace.Keep) error { return errors.Join(l.Lease.Prune(k), l.die()) }
+func (l killingLease) Prune(oldest int64) error { return errors.Join(l.Lease.Prune(oldest), l.die()) }
 
 // TestWorkerKilled kills processes in the middle of training, saving, publishing, waiting and taking over, and expects
 // the journals of a population that nobody disturbed.
