@@ -41,8 +41,7 @@ func TestCombine(t *testing.T) {
 		{Parts{Optimizer: Keep, Normalizers: Keep, Environment: Keep, Buffers: Keep}, nil, 1, 1,
 			1, 1},
 	} {
-		got, err := x.options.Combine(snapshot(1), x.own)
-		must.Do(t, err)
+		got := must.Get(x.options.Combine(snapshot(1), x.own))(t)
 		for name, want := range map[string]float32{statistic: x.statistic, scaler: x.scaler,
 			layout.EnvironmentState: x.inside, moment: x.moments} {
 			if v, err := got.Arrays[name].Float32s(); err != nil || v[0] != want {
