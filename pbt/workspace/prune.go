@@ -137,9 +137,9 @@ func (f *Folder) abandoned(name string) bool {
 // superfluous returns which of the iterations are not to be kept; both lists ascend. It never returns the last one.
 //
 // First the iterations that lie keepBack or more before oldest go. Of the rest, while there are more than keepMost, one
-// goes at a time: that whose absence leaves the smallest gap between its neighbours, the first of equals, except for the
-// keepNewest newest ones and both ends of the others. What stays so lies as evenly as can be over the time that is left.
-// The answer depends on nothing but the numbers, so that a process which was interrupted goes on where it was.
+// goes at a time: that whose absence leaves the smallest gap between its neighbours, the first of equals. The
+// keepNewest newest ones and both ends of the others stay. What is left lies as evenly as can be over the time. The
+// answer depends on nothing but the numbers, so that a process which was interrupted goes on where it was.
 func superfluous(iterations []int64, oldest int64) []int64 {
 	var gone []int64
 	rest := slices.Clone(iterations)
