@@ -22,8 +22,7 @@ import (
 
 func mustNew(t *testing.T, opt Options) *Population {
 	t.Helper()
-	p, err := New(opt)
-	must.Do(t, err)
+	p := must.Get(New(opt))(t)
 	t.Cleanup(func() { mustClose(t, p) })
 	return p
 }
@@ -38,9 +37,7 @@ func mustClose(t *testing.T, p *Population) {
 func mustTrain(t *testing.T, opt Options) *Population {
 	t.Helper()
 	p := mustNew(t, opt)
-	if _, err := p.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.Train(t.Context()))(t)
 	return p
 }
 
@@ -106,8 +103,7 @@ func compare(t *testing.T, whole, resumed *Population) {
 // readJournal returns the merged journal of a directory.
 func readJournal(t *testing.T, dir string) []journal.Event {
 	t.Helper()
-	events, err := journal.Read(dir)
-	must.Do(t, err)
+	events := must.Get(journal.Read(dir))(t)
 	return events
 }
 
@@ -116,8 +112,7 @@ func lines(t *testing.T, events []journal.Event) string {
 	t.Helper()
 	var b strings.Builder
 	for _, e := range events {
-		data, err := json.Marshal(e)
-		must.Do(t, err)
+		data := must.Get(json.Marshal(e))(t)
 		b.Write(append(data, '\n'))
 	}
 	return b.String()
@@ -146,7 +141,6 @@ func contents(t *testing.T, dir string) map[string]string {
 
 func read(t *testing.T, elem ...string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(elem...))
-	must.Do(t, err)
+	data := must.Get(os.ReadFile(filepath.Join(elem...)))(t)
 	return data
 }

@@ -302,7 +302,7 @@ func (g *group) nextInterval(view workspace.View, events []journal.Event) error 
 		return err
 	}
 	for _, w := range g.workers {
-		if err := w.lease.Prune(workspace.Keep{Oldest: oldest}); err != nil {
+		if err := w.lease.Prune(oldest); err != nil {
 			return wrapMember(w.id, err)
 		}
 	}

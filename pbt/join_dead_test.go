@@ -86,8 +86,8 @@ func (l *evictable) Beat(h workspace.Heartbeat) error {
 	return l.held(func() error { return l.Lease.Beat(h) })
 }
 
-func (l *evictable) Prune(k workspace.Keep) error {
-	return l.held(func() error { return l.Lease.Prune(k) })
+func (l *evictable) Prune(oldest int64) error {
+	return l.held(func() error { return l.Lease.Prune(oldest) })
 }
 
 // TestWorkerWithoutTheDead: members that never started, or ended without a word, hold the others up only for a while.

@@ -53,7 +53,7 @@ func (l killingLease) Publish(r workspace.Record, weights *checkpoint.Snapshot) 
 
 func (l killingLease) Beat(h workspace.Heartbeat) error { return errors.Join(l.Lease.Beat(h), l.die()) }
 
-func (l killingLease) Prune(k workspace.Keep) error { return errors.Join(l.Lease.Prune(k), l.die()) }
+func (l killingLease) Prune(oldest int64) error { return errors.Join(l.Lease.Prune(oldest), l.die()) }
 
 // TestWorkerKilled kills processes in the middle of training, saving, publishing, waiting and taking over, and expects
 // the journals of a population that nobody disturbed.
@@ -65,9 +65,7 @@ func TestWorkerKilled(t *testing.T) {
 	var id int
 	arm := func(r *processes) { r.opt.TotalSteps, r.opt.SaveSteps = 300, 15 }
 	if dir := os.Getenv("PBT_TEST_WORKER_KILLED"); dir != "" {
-		if _, err := fmt.Sscan(os.Getenv("PBT_TEST_MEMBER"), &id); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(fmt.Sscan(os.Getenv("PBT_TEST_MEMBER"), &id))(t)
 		die := dying(t)
 		r := newProcesses(3, killingStore{folder(t, dir, 3), die})
 		arm(r)
@@ -133,8 +131,7 @@ func TestWorkerTakesTurnsWithoutTheDead(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	v, err := folder(t, dir, 4).View()
-	must.Do(t, err)
+	v := must.Get(folder(t, dir, 4).View())(t)
 	if h := v.Members[2].Heartbeat; h.Phase != workspace.Failed || !strings.Contains(h.Note, "no such simulator") {
 		t.Errorf("who could not be built says %+v", h)
 	}
@@ -174,8 +171,7 @@ func TestWorkerState(t *testing.T) {
 	at[250] = dir
 	r.faults.train = nil
 	for steps, dir := range at {
-		state, err := states.Decode(read(t, dir, "000", states.File))
-		must.Do(t, err)
+		state := must.Get(states.Decode(read(t, dir, "000", states.File)))(t)
 		path := filepath.Join(dir, "000", states.Folder, state.Member.Snapshot)
 		data := read(t, path)
 		data[len(data)-1] ^= 1

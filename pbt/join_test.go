@@ -64,8 +64,7 @@ func (r *processes) join(t *testing.T, id int) *Population {
 	if r.adjust != nil {
 		r.adjust(id, &place, &opt)
 	}
-	s, err := Join(t.Context(), opt, place)
-	must.Do(t, err)
+	s := must.Get(Join(t.Context(), opt, place))(t)
 	return s
 }
 
@@ -122,8 +121,7 @@ func status(p *Population) strategy.Status { return p.Generation().Members[0] }
 
 func folder(t *testing.T, dir string, members int) *workspace.Folder {
 	t.Helper()
-	store, err := workspace.OpenFolder(dir, members, workspace.FolderOptions{})
-	must.Do(t, err)
+	store := must.Get(workspace.OpenFolder(dir, members, workspace.FolderOptions{}))(t)
 	return store
 }
 
@@ -184,11 +182,9 @@ func compareWorkspace(t *testing.T, want *Population, dir string) {
 // checkStates compares the states on disk with what the journal replays to.
 func checkStates(t *testing.T, dir string, events []journal.Event) {
 	t.Helper()
-	standings, err := journalcheck.Replay(events)
-	must.Do(t, err)
+	standings := must.Get(journalcheck.Replay(events))(t)
 	for _, st := range standings {
-		state, err := states.Decode(read(t, dir, fmt.Sprintf("%03d", st.Member), states.File))
-		must.Do(t, err)
+		state := must.Get(states.Decode(read(t, dir, fmt.Sprintf("%03d", st.Member), states.File)))(t)
 		m := state.Member
 		objective, known := m.Objective.Known()
 		if state.Phase != states.Finished || !st.Final || m.Steps != st.Steps || m.CopiedFrom() != st.Parent ||

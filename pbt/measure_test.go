@@ -132,6 +132,11 @@ func TestMeasure(t *testing.T) {
 				return map[string]float64{"score": float64(steps)}
 			}, func(d dictated) Trainee { return sampling{d, false} }, "[20 30]",
 			strategy.Status{Iteration: 2, Samples: 2, HasPeak: true, Peak: 30}},
+		// The peak is the best reading of the interval, not of the one before.
+		"peak": {40, 120, 10, 0, Measure{}, func(steps int64) map[string]float64 {
+			v := []float64{1, 5, math.NaN(), 2, 7, 1, 4, 3, 0, 6, math.NaN(), 5}[steps/10-1]
+			return map[string]float64{"score": v}
+		}, nil, "[2 3 5]", strategy.Status{Iteration: 3, HasPeak: true, Peak: 6}},
 		// It is known late, and stays what it was last when it is missing again.
 		"comes and goes": {10, 50, 0, 30, Measure{}, func(steps int64) map[string]float64 {
 			if steps < 30 || steps == 50 {
@@ -172,33 +177,6 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestPeak: the peak is the best reading of an interval, also if lower is better.
-func TestPeak(t *testing.T) {
-	for _, minimise := range []bool{false, true} {
-		sign := map[bool]float64{false: 1, true: -1}[minimise]
-		var peaks []float64
-		c := newColony(1)
-		c.opt.IntervalSteps, c.opt.TotalSteps, c.opt.ProgressSteps = 40, 120, 10
-		c.opt.Measure.Minimise, c.opt.Objective = minimise, "score"
-		c.opt.New = func(m Member) (Trainee, error) {
-			return dictated{newClimber(m, c.faults), func(steps int64) map[string]float64 {
-				v := []float64{1, 5, math.NaN(), 2, 0, 1, 4, 3, 7, 6, 5, 4}[steps/10-1]
-				return map[string]float64{"score": sign * v}
-			}}, nil
-		}
-		c.opt.Strategy = each(func(m strategy.Status, _ strategy.Generation) strategy.Decision {
-			peaks = append(peaks, m.Peak)
-			return strategy.Decision{Action: strategy.Keep}
-		})
-		p := mustTrain(t, c.opt)
-		peaks = append(peaks, p.Generation().Members[0].Peak)
-		if row := p.Table().Rows[0]; !slices.Equal(peaks, []float64{5, 4, 7}) || row.Peak != sign*7 ||
-			row.Objective != sign*4 {
-			t.Errorf("peaks are %v (minimise: %t), the row is %+v", peaks, minimise, row)
-		}
-	}
-}
-
 // TestMinimise: minimising the loss decides as maximising its negative does, also when it is continued.
 func TestMinimise(t *testing.T) {
 	t.Parallel()
@@ -225,8 +203,9 @@ func TestMinimise(t *testing.T) {
 	if d := cmp.Diff(want, b.Journal()); d != "" || !want[0].Run.Minimise {
 		t.Errorf("the journals differ: %s", d)
 	}
-	if x, y := a.Table().Rows[0], b.Table().Rows[0]; y.Objective != -x.Objective || y.Objective < 0 {
-		t.Errorf("the table says %v", y.Objective)
+	if x, y := a.Table().Rows[0], b.Table().Rows[0]; y.Objective != -x.Objective || y.Objective < 0 ||
+		y.Peak != -x.Peak {
+		t.Errorf("the table says %v, peak %v", y.Objective, y.Peak)
 	}
 	mustClose(t, b)
 	check(mustNew(t, down.opt))

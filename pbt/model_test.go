@@ -287,8 +287,7 @@ func (r *reference) train(ctx context.Context, id int, k int64) {
 // decide decides at the end of interval k, and applies the decisions to the members as they were before.
 func (r *reference) decide(t *testing.T, k int64) {
 	g := strategy.Generation{Iteration: k, Members: r.status}
-	asked, err := strategy.Ask(r.Strategy, g, streams.New(r.Seed, streams.Decide, k))
-	must.Do(t, err)
+	asked := must.Get(strategy.Ask(r.Strategy, g, streams.New(r.Seed, streams.Decide, k)))(t)
 	decisions := strategy.Settle(asked, g, r.Delays, r.Reference)
 	before := strategy.Generation{Members: r.status}.Clone().Members
 	sources := make([]climber, len(r.members))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -84,10 +83,6 @@ func (p *Population) open() error {
 			return err
 		}
 		p.unlock = unlock
-		if _, err := os.Stat(filepath.Join(dir, states.File)); err == nil {
-			return fmt.Errorf("pbt: %s was written by an earlier version of gorl, which kept one state for all "+
-				"members; choose another directory", dir)
-		}
 		if cfg.Store, err = workspace.OpenFolder(dir, p.opt.Members, workspace.FolderOptions{}); err != nil {
 			return fmt.Errorf("pbt: directory: %w", err)
 		}

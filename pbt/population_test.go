@@ -339,8 +339,6 @@ func TestCauseAndClose(t *testing.T) {
 				t.Errorf("%s: trainee %d was closed %d times", kind, i, m.closed)
 			}
 		}
-		if _, err := p.Train(t.Context()); err == nil || !strings.Contains(err.Error(), "closed") {
-			t.Errorf("%s: Train after Close: %v", kind, err)
-		}
+		must.RefusedAs(p.Train(t.Context()))(t, kind, "closed")
 	}
 }

@@ -206,7 +206,7 @@ func (w *worker) publish() error {
 	if snapshot == nil {
 		status := m.status()
 		r.Failure = cmp.Or(m.failure, m.diverged, status.Trouble())
-		r.Objective, r.HasObjective, r.HasEvaluation = math.NaN(), !status.Failed, false
+		r.Objective, r.HasObjective = math.NaN(), !status.Failed
 	}
 	if err := w.lost(); err != nil {
 		return err
@@ -239,9 +239,6 @@ func (w *worker) record() workspace.Record {
 	maps.DeleteFunc(r.Hyperparameters, func(_ string, v float64) bool { return !number.Finite(v) })
 	if m.changedAt > m.copiedAt {
 		r.SinceChange = m.steps - m.changedAt
-	}
-	if g.opt.Measure.EvaluationEpisodes > 0 {
-		r.Evaluation, r.HasEvaluation = r.Objective, r.HasObjective
 	}
 	return r
 }
@@ -278,11 +275,7 @@ func (g *group) fetchBest() (found *Result, err error) {
 
 // newResult converts a record of the best member.
 func newResult(r workspace.Record, snapshot *checkpoint.Snapshot) *Result {
-	objective := r.Objective
-	if r.HasEvaluation {
-		objective = r.Evaluation
-	}
-	return &Result{Member: r.Member, Iteration: r.Iteration, Steps: r.Steps, Objective: objective,
+	return &Result{Member: r.Member, Iteration: r.Iteration, Steps: r.Steps, Objective: r.Objective,
 		Hyperparameters: r.Hyperparameters, Snapshot: snapshot}
 }
 

@@ -122,8 +122,7 @@ func killable(t *testing.T, test string, environment ...string) (kills int) {
 
 // dying returns a function that kills the process when it is called as often as the environment says.
 func dying(t *testing.T) func() error {
-	after, err := strconv.ParseInt(os.Getenv("PBT_TEST_AFTER"), 10, 64)
-	must.Do(t, err)
+	after := must.Get(strconv.ParseInt(os.Getenv("PBT_TEST_AFTER"), 10, 64))(t)
 	var left atomic.Int64
 	left.Store(after)
 	return func() error {
@@ -182,8 +181,7 @@ func TestDamagedFilesAreNotUsed(t *testing.T) {
 	}
 	mustClose(t, stopped)
 	state, best := filepath.Join("002", states.File), stopped.Best()
-	saved, err := states.Decode(read(t, c.opt.Directory, state))
-	must.Do(t, err)
+	saved := must.Get(states.Decode(read(t, c.opt.Directory, state)))(t)
 	snapshot := filepath.Join("002", states.Folder, saved.Member.Snapshot)
 	replace := func(old, new string) func(d []byte) []byte {
 		return func(d []byte) []byte { return bytes.Replace(d, []byte(old), []byte(new), 1) }
@@ -216,16 +214,13 @@ func TestDamagedFilesAreNotUsed(t *testing.T) {
 				err = os.WriteFile(path, test.change(data), 0o644)
 			}
 			must.Do(t, err)
-			p, err := New(c.opt)
-			must.Do(t, err)
+			p := must.Get(New(c.opt))(t)
 			// A missing state file cannot be told from a run killed before it was first written.
 			if err := p.Recovered(); (err == nil) != (name == "state gone") ||
 				err != nil && !strings.Contains(err.Error(), filepath.Base(path)) {
 				t.Errorf("what was damaged is reported as %v", err)
 			}
-			if _, err := p.Train(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(p.Train(t.Context()))(t)
 			if name == "best gone" {
 				if best := p.Best(); best == nil || best.Snapshot == nil || best.Iteration < 8 {
 					t.Errorf("the best is %+v", best)
@@ -269,8 +264,6 @@ func TestSaveSteps(t *testing.T) {
 				p.Generation().Iteration)
 		}
 	}
-	if _, err := p.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.Train(t.Context()))(t)
 	compare(t, want, p)
 }

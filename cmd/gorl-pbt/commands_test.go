@@ -14,7 +14,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/test/commandtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
-	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/launch"
 )
 
@@ -66,13 +65,12 @@ func TestWrongUse(t *testing.T) {
 		{wrong, "--config is missing", []string{"run"}},
 		{wrong, `--every is "x": want a time such as`, []string{"run", "--config", path, "--every", "x"}},
 		{wrong, "want one population's folder", []string{"status"}},
-		{wrong, "must be above 0", []string{"status", "a", "--every", "0s"}},
+		{wrong, "must be above 0", []string{"status", "a", "--silent", "0s"}},
 		{wrong, "give one of them", []string{"slurm", "--config", path, "--print", "--submit"}},
 		{failed, empty, []string{"report", empty}},
 		{failed, "MaxEvents is -1", []string{"report", dir, "--events", "-1"}},
 		{wrong, `--member is "worst"`, []string{"replay", dir, "--member", "worst"}},
 		{failed, "2", []string{"replay", dir, "--member", "2", "--out", filepath.Join(empty, "s.json")}},
-		{failed, "-5", []string{"replay", "--ray", "-5", filepath.Join(dir, "000", journal.File)}},
 		{wrong, "--config is missing", []string{"simulate"}},
 		{wrong, "--scale is -1", []string{"simulate", "--config", "x.yaml", "--scale", "-1"}},
 		{failed, "x.yaml", []string{"simulate", "--config", filepath.Join(empty, "x.yaml")}},
@@ -103,12 +101,6 @@ func TestRun(t *testing.T) {
 			"1  not started") {
 			t.Errorf("%q ends with %d and says\n%s%s", args, status, stdout, stderr)
 		}
-	}
-	ended, end := context.WithCancel(t.Context())
-	end()
-	if status, stdout, _ = use(ended, "status", "--watch", dir); status != commandline.Done || !strings.Contains(stdout,
-		"1  not started") {
-		t.Errorf("status -watch ends with %d and says\n%s", status, stdout)
 	}
 	if status, _, stderr = use(t.Context(), "status", filepath.Join(dir, "nothing")); status != commandline.WrongUse ||
 		!strings.Contains(stderr, "nothing") {

@@ -73,17 +73,6 @@ func TestReplay(t *testing.T) {
 			t.Errorf("member %s: %s of seed %d, %d steps; want %s", member, got, s.Seed, s.Steps, want)
 		}
 	}
-	recorded := filepath.Join(t.TempDir(), "pbt_policy_1.txt")
-	must.Do(t, os.WriteFile(recorded, []byte(`["1","0",3,4,{"lr":0.1},{"lr":0.2}]`+"\n"), 0o644))
-	path := filepath.Join(t.TempDir(), "schedule.json")
-	if status, _, stderr := use(t.Context(), "replay", recorded, "--ray", "1000", "--out",
-		path); status != commandline.Done {
-		t.Fatal(stderr)
-	}
-	if s, err := timeline.Read(path); err != nil || s.At(4000)["learning_rate"] != 0.2 ||
-		s.At(3999)["learning_rate"] != 0.1 {
-		t.Errorf("%+v, %v", s, err)
-	}
 }
 
 func TestSimulate(t *testing.T) {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -30,27 +29,17 @@ Where the networks of the population evolved, the architectures that the weights
 had are written down too, but not replayed: the agent keeps the networks that
 your program gives it, for instance those of the elite.
 
-DIR is a population's folder (with 000, 001, ...) or a journal. With --ray it is a
-replay file of Ray Tune, pbt_policy_<trial>.txt.`,
+DIR is a population's folder (with 000, 001, ...) or a journal.`,
 		Example: `
 gorl-pbt replay runs/population                        # of the best member so far
-gorl-pbt replay --member 3 --out three.json runs/population
-gorl-pbt replay --ray 4000 pbt_policy_2.txt             # 4000 environment steps an iteration`,
-		Args: commandline.Arguments(1, 1, "the population's folder, or with --ray a replay file of Ray Tune"),
+gorl-pbt replay --member 3 --out three.json runs/population`,
+		Args: commandline.Arguments(1, 1, "the population's folder"),
 	}
 	member := c.Flags().String("member", "best", "`member` whose weights they are: a number, for those it has now, or "+
 		"best, for the best that any had at an interval's end")
 	out := c.Flags().String("out", "schedule.json", "`file` to write")
-	ray := c.Flags().Int64("ray", 0,
-		"read Ray Tune's replay file, with so many environment `steps` a training iteration")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		var s timeline.Timeline
-		var err error
-		if *ray != 0 {
-			s, err = ofRay(args[0], *ray)
-		} else {
-			s, err = ofMember(args[0], *member)
-		}
+		s, err := ofMember(args[0], *member)
 		if err != nil {
 			return err
 		}
@@ -110,14 +99,4 @@ func ofMember(path, member string) (timeline.Timeline, error) {
 			errors.New("no objective is known yet, so there is no best member; name one with --member")
 	}
 	return timeline.ExtractAt(history, id, at.Iteration)
-}
-
-// ofRay is the schedule in Ray Tune's replay file.
-func ofRay(path string, steps int64) (timeline.Timeline, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return timeline.Timeline{}, err
-	}
-	defer file.Close()
-	return timeline.ReadRay(file, steps)
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"time"
-
 	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
@@ -19,20 +17,15 @@ from the files in the folder alone, so on any machine that sees it, however the
 members were started. Nothing is written.`,
 		Example: `
 gorl-pbt status runs/pbt_workspace
-gorl-pbt status runs/pbt_workspace --watch
-gorl-pbt status runs/pbt_workspace --watch --every 30s --silent 5m`,
+gorl-pbt status runs/pbt_workspace --silent 5m
+watch gorl-pbt status runs/pbt_workspace     # again and again; or "gorl serve runs" in a browser`,
 		Args: commandline.Arguments(1, 1, "one population's folder"),
 	}
-	watch := c.Flags().Bool("watch", false, "show it again and again until Ctrl-C")
-	every := c.Flags().Duration("every", 2*time.Second, "`time` between looks with --watch")
 	silent := c.Flags().Duration("silent", launch.DefaultSilence,
 		"`time` without a heartbeat after which a member is called silent")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		switch {
-		case *every <= 0 || *silent <= 0:
-			return commandline.Usagef("--every and --silent must be above 0")
-		case *watch:
-			return launch.Watch(cmd.Context(), cmd.OutOrStdout(), args[0], *silent, *every)
+		if *silent <= 0 {
+			return commandline.Usagef("--silent must be above 0")
 		}
 		rows, err := launch.Status(args[0], *silent)
 		if err != nil {

@@ -38,10 +38,7 @@ func TestReadHistory(t *testing.T) {
 			t.Errorf("%s: %+v, %v", path, h, err)
 		}
 	}
-	if _, err := journal.ReadHistory(filepath.Join(dir, "empty")); err == nil || !strings.Contains(err.Error(),
-		"has not begun to train") {
-		t.Errorf("an empty journal gives %v", err)
-	}
+	must.Refused(journal.ReadHistory(filepath.Join(dir, "empty")))(t, "has not begun to train")
 	for _, path := range []string{filepath.Join(dir, "nowhere"), dir} {
 		if _, err := journal.ReadHistory(path); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s gives %v", path, err)

@@ -23,8 +23,7 @@ func historyOf(t *testing.T, iterations int64, copies ...[3]int) *History {
 			events = append(events, e)
 		}
 	}
-	h, err := NewHistory(events)
-	must.Do(t, err)
+	h := must.Get(NewHistory(events))(t)
 	return h
 }
 
@@ -45,8 +44,7 @@ func TestAncestry(t *testing.T) {
 			{0, 2, 5, 20, 50}}},
 		"at the end": {[][3]int{{5, 0, 2}}, []Ancestor{{2, 0, 5, 0, 50}, {0, 5, 5, 50, 50}}},
 	} {
-		got, err := historyOf(t, 5, test.copies...).Ancestry(0)
-		must.Do(t, err)
+		got := must.Get(historyOf(t, 5, test.copies...).Ancestry(0))(t)
 		if d := cmp.Diff(test.want, got); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
@@ -65,8 +63,7 @@ func TestAncestryAt(t *testing.T) {
 		4: {{1, 0, 2, 0, 20}, {0, 2, 4, 20, 40}},
 		5: {{2, 0, 4, 0, 40}, {0, 4, 5, 40, 50}},
 	} {
-		got, err := h.AncestryAt(0, iteration)
-		must.Do(t, err)
+		got := must.Get(h.AncestryAt(0, iteration))(t)
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("iteration %d: %s", iteration, d)
 		}
@@ -111,8 +108,7 @@ func TestAncestryOfProcesses(t *testing.T) {
 		},
 	} {
 		run := Event{Kind: Population, Member: -1, Parent: -1, Run: &RunInfo{Schema: 1, Members: 3}}
-		h, err := NewHistory(append([]Event{run}, c.events...))
-		must.Do(t, err)
+		h := must.Get(NewHistory(append([]Event{run}, c.events...)))(t)
 		got, err := h.Ancestry(0)
 		if d := cmp.Diff(c.want, got); err != nil || d != "" || h.Members[0].Copies[0].Founder != c.founder {
 			t.Errorf("%s: founder %d, %v, %s", name, h.Members[0].Copies[0].Founder, err, d)
@@ -131,8 +127,7 @@ func TestHistoryBest(t *testing.T) {
 	}
 	for minimise, want := range map[bool]float64{false: 5, true: 1} {
 		run.Minimise = minimise
-		h, err := NewHistory(events)
-		must.Do(t, err)
+		h := must.Get(NewHistory(events))(t)
 		if member, at, ok := h.Best(); !ok || member != 0 || at.Value != want {
 			t.Errorf("minimise %v: member %d, %+v, %v", minimise, member, at, ok)
 		}

@@ -33,8 +33,7 @@ func sampleEvents() []Event {
 func encode(t testing.TB, events ...Event) []byte {
 	var b bytes.Buffer
 	for _, e := range events {
-		data, err := json.Marshal(e)
-		must.Do(t, err)
+		data := must.Get(json.Marshal(e))(t)
 		b.Write(append(data, '\n'))
 	}
 	return b.Bytes()
@@ -45,8 +44,7 @@ func encode(t testing.TB, events ...Event) []byte {
 func TestJournalContinues(t *testing.T) {
 	dir, events := t.TempDir(), sampleEvents()
 	known, lost := encode(t, events[:2]...), encode(t, events[2:]...)
-	j, err := Open(dir, 0, true)
-	must.Do(t, err)
+	j := must.Get(Open(dir, 0, true))(t)
 	must.Do(t, errors.Join(j.Append(events[:2]...), j.Append(events[2:]...), j.Append(), j.Close()))
 	if j.Length != int64(len(known)+len(lost)) {
 		t.Errorf("the journal counts %d bytes, want %d", j.Length, len(known)+len(lost))

@@ -59,15 +59,6 @@ type Config struct {
 	Slice int64 `yaml:"slice" config:"min=1"`
 	// Logs is the folder of the members' outputs; empty is logs in the workspace.
 	Logs string `yaml:"logs"`
-	// LogSize is the size in bytes at which an output begins another file; 0 is no limit.
-	//
-	// A larger size keeps more history in one file. A smaller one bounds the disk that a talkative member uses: about
-	// LogSize times LogFiles+1 bytes.
-	LogSize int64 `yaml:"log_size" config:"min=0"`
-	// LogFiles is the number of full output files to keep.
-	//
-	// They are called 007.log.1, which is the newest, to 007.log.<LogFiles>. More keep older output; fewer save disk.
-	LogFiles int `yaml:"log_files" config:"min=1,max=99"`
 	// Grace is the time to save before members are killed. Raise it if checkpoints take longer.
 	//
 	// A shorter time ends a run sooner after Ctrl-C where a member hangs and will never save.
@@ -148,19 +139,12 @@ type KubernetesConfig struct {
 	Claim string `yaml:"claim"`
 	// MountPath is its path in the pods. The workspace must be inside.
 	MountPath string `yaml:"mount_path"`
-	// Parallelism is the number of pods at a time; 0 is MaxParallel.
-	//
-	// A smaller number leaves room for other jobs, and the members take turns of Slice intervals; a larger one needs
-	// that many free places on nodes, or pods stay pending.
-	Parallelism int `yaml:"parallelism" config:"min=0"`
 	// NodeSelector are labels of nodes.
 	NodeSelector Vars `yaml:"node_selector"`
 	// Tolerations allow nodes with taints.
 	Tolerations []Toleration `yaml:"tolerations"`
 	// ServiceAccount is the pods' account; empty is the namespace's default.
 	ServiceAccount string `yaml:"service_account"`
-	// Env is added to the members' environment, over the launcher's.
-	Env Vars `yaml:"env"`
 }
 
 // Toleration is one of Kubernetes' tolerations.
@@ -178,7 +162,7 @@ type Toleration struct {
 // DefaultConfig is what holds where a file says nothing.
 func DefaultConfig() Config {
 	return Config{
-		Name: "gorl-pbt", RanksPerMember: 1, Slice: 1, LogSize: 16 << 20, LogFiles: 3, Grace: 30 * time.Second,
+		Name: "gorl-pbt", RanksPerMember: 1, Slice: 1, Grace: 30 * time.Second,
 		Restarts: Restarts{Max: 5, Window: 10 * time.Minute, Backoff: time.Second, MaxBackoff: time.Minute,
 			Jitter: 0.25},
 		Slurm:      SlurmConfig{CPUsPerMember: 1, Nodes: 1},
@@ -238,8 +222,7 @@ func (c Config) Validate() error {
 	if len(c.Command) > 0 && c.Command[0] == "" {
 		wrong(`"command" begins with an empty word: want the member program`)
 	}
-	errs = append(errs, c.Env.checkNames("env", c.RanksPerMember), c.Kubernetes.Env.checkNames("kubernetes.env",
-		c.RanksPerMember))
+	errs = append(errs, c.Env.checkNames(c.RanksPerMember))
 	// Each would overwrite the other, and members would train on another device than the table shows.
 	if _, set := c.Env["CUDA_VISIBLE_DEVICES"]; set && c.GPUs > 0 {
 		wrong(`"env" sets CUDA_VISIBLE_DEVICES, and so does "gpus": give one of them`)
@@ -323,19 +306,19 @@ func (v *Vars) SetConfig(value any) error {
 }
 
 // checkNames refuses names that cannot stand in an environment, and those that the launcher sets itself for a member of
-// so many ranks. key is the key of the file, for the error.
-func (v Vars) checkNames(key string, ranks int) error {
+// so many ranks.
+func (v Vars) checkNames(ranks int) error {
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		switch {
 		case !variableName.MatchString(name):
-			return fmt.Errorf("launch: %q has %q: want a name of letters, digits and _", key, name)
+			return fmt.Errorf("launch: \"env\" has %q: want a name of letters, digits and _", name)
 		case strings.HasPrefix(name, "GORL_PBT_"):
-			return fmt.Errorf("launch: %q has %q, which the launcher sets itself; leave it out", key, name)
+			return fmt.Errorf("launch: \"env\" has %q, which the launcher sets itself; leave it out", name)
 		case ranks > 1 && slices.Contains(rankVariables, name):
-			return fmt.Errorf("launch: %q sets %s, by which the ranks of a member find each other; leave it out",
-				key, name)
+			return fmt.Errorf("launch: \"env\" sets %s, by which the ranks of a member find each other; leave it out",
+				name)
 		case strings.ContainsAny(v[name], "\x00"):
-			return fmt.Errorf("launch: %q: %s holds a zero byte", key, name)
+			return fmt.Errorf("launch: \"env\": %s holds a zero byte", name)
 		}
 	}
 	return nil

@@ -1,8 +1,7 @@
 package launch
 
 // This file shows a running population to people: a terminal gets one table that is redrawn in place (screen), a file
-// or pipe gets a table now and then (pages). The rows come from the runner or from Status; WriteTable in status.go lays
-// them out.
+// or pipe gets a table now and then (pages). WriteTable in status.go lays the rows out.
 
 import (
 	"fmt"
@@ -26,9 +25,8 @@ type display interface {
 }
 
 // newDisplay returns the display for w: one table redrawn in place on a terminal; otherwise one table below the
-// other, at most one per time every, so that a log file is not flooded. launched is false for Status, whose tables
-// lack the columns that only a launcher knows.
-func newDisplay(w io.Writer, every time.Duration, launched bool) display {
+// other, at most one per time every, so that a log file is not flooded.
+func newDisplay(w io.Writer, every time.Duration) display {
 	if w == nil {
 		w = io.Discard
 	}
@@ -36,38 +34,32 @@ func newDisplay(w io.Writer, every time.Duration, launched bool) display {
 		every = 30 * time.Second
 	}
 	if file, ok := w.(*os.File); ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd())) {
-		return &screen{w: w, launched: launched, size: func() (int, int, error) { return term.GetSize(int(file.Fd())) }}
+		return &screen{w: w, size: func() (int, int, error) { return term.GetSize(int(file.Fd())) }}
 	}
-	return &pages{w: w, launched: launched, every: every, now: time.Now}
+	return &pages{w: w, every: every, now: time.Now}
 }
 
 // pages writes events as they come, and the table after every so much time where it has changed.
 type pages struct {
-	w        io.Writer
-	launched bool
-	every    time.Duration
-	now      func() time.Time
-	next     time.Time // before which no table is written
-	last     string    // the last table, which is not repeated
+	w     io.Writer
+	every time.Duration
+	now   func() time.Time
+	next  time.Time // before which no table is written
+	last  string    // the last table, which is not repeated
 }
 
-// show writes the table when its time has come. After a launch the first one waits for a full period, as the events
-// of the start say the same.
+// show writes the table when its time has come, unless the last one written was the same. The first one waits for a
+// full period, as the events of the start say the same.
 func (p *pages) show(rows []Row) {
 	now := p.now()
-	if p.next.IsZero() && p.launched {
+	if p.next.IsZero() {
 		p.next = now.Add(p.every)
 	}
 	if now.Before(p.next) {
 		return
 	}
 	p.next = now.Add(p.every)
-	p.table(rows)
-}
-
-// table writes the table unless the last one written was the same.
-func (p *pages) table(rows []Row) {
-	if text := table(rows, p.launched); text != p.last {
+	if text := table(rows); text != p.last {
 		p.last = text
 		fmt.Fprintf(p.w, "\n%s\n", text)
 	}
@@ -75,21 +67,15 @@ func (p *pages) table(rows []Row) {
 
 func (p *pages) event(line string) { fmt.Fprintln(p.w, p.now().Format(time.TimeOnly), line) }
 
-// end writes the table, after a launch even if it has not changed, so that the output ends with it.
-func (p *pages) end(rows []Row) {
-	if p.launched {
-		p.last = ""
-	}
-	p.table(rows)
-}
+// end writes the table even if it has not changed, so that the output ends with it.
+func (p *pages) end(rows []Row) { fmt.Fprintf(p.w, "\n%s\n", table(rows)) }
 
 // screen redraws the table in place, events above it.
 type screen struct {
-	w        io.Writer
-	launched bool
-	size     func() (width, height int, err error)
-	drawn    int // lines of the table on the screen
-	rows     []Row
+	w     io.Writer
+	size  func() (width, height int, err error)
+	drawn int // lines of the table on the screen
+	rows  []Row
 }
 
 func (s *screen) show(rows []Row) {
@@ -108,7 +94,7 @@ func (s *screen) end(rows []Row) {
 // cut to the terminal's width and the table to its height: a wrapped line or one that scrolled away would make the
 // next redraw begin at the wrong line. With whole set nothing is cut, as no redraw follows.
 func (s *screen) draw(text string, whole bool) {
-	lines := strings.Split(strings.TrimSuffix(table(s.rows, s.launched), "\n"), "\n")
+	lines := strings.Split(strings.TrimSuffix(table(s.rows), "\n"), "\n")
 	if width, height, err := s.size(); err == nil && width > 0 && height > 0 && !whole {
 		if room := max(height-1, 3); len(lines) > room {
 			left := len(lines) - room + 1
@@ -132,9 +118,9 @@ func (s *screen) draw(text string, whole bool) {
 }
 
 // table is the table as text, or what went wrong with it.
-func table(rows []Row, launched bool) string {
+func table(rows []Row) string {
 	var b strings.Builder
-	if err := WriteTable(&b, rows, launched); err != nil {
+	if err := WriteTable(&b, rows, true); err != nil {
 		return err.Error() + "\n"
 	}
 	return b.String()

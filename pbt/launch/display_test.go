@@ -32,7 +32,7 @@ const exampleTable = `member  phase     iteration  environment steps  objective 
 func TestPages(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Date(2000, 1, 1, 12, 0, 0, 0, time.UTC)
-	p := &pages{w: &out, launched: true, every: time.Minute, now: func() time.Time { return now }}
+	p := &pages{w: &out, every: time.Minute, now: func() time.Time { return now }}
 	rows := exampleRows()
 	p.show(rows)
 	p.event("member 0: started")
@@ -54,7 +54,7 @@ func TestPages(t *testing.T) {
 func TestScreenKeepsWithinTheTerminal(t *testing.T) {
 	var out bytes.Buffer
 	width, height := 40, 4
-	s := &screen{w: &out, launched: true, size: func() (int, int, error) { return width, height, nil }}
+	s := &screen{w: &out, size: func() (int, int, error) { return width, height, nil }}
 	s.show(exampleRows())
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	if len(lines) != 3 || !strings.HasPrefix(lines[2], "… and 3 more") || len([]rune(lines[1])) >= width {

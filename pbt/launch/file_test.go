@@ -44,7 +44,7 @@ func TestRefusals(t *testing.T) {
 		{launcher("command: ['']"), `"command" begins with an empty word`},
 		{launcher("ranks_per_member: 2, gpus: 1"), `"gpus" is 1 and "ranks_per_member" 2`},
 		{launcher("ranks_per_member: 3, slurm: {nodes: 2}"), `"slurm.gpus_per_member" 0 and "slurm.nodes" 2`},
-		{launcher("ranks_per_member: 2, kubernetes: {env: {RANK: 1}}"), `"kubernetes.env" sets RANK`},
+		{launcher("ranks_per_member: 2, env: {RANK: 1}"), `"env" sets RANK`},
 		{launcher("ranks_per_member: 2, gpus: 2, members_per_gpu: 2, max_parallel: 3"), `"max_parallel" is 3`},
 		{"distributed: {timeout: 1m}\npbt: {num_policies: 4}", `set "launcher.ranks_per_member"`},
 		{launcher("slurm: {extra: []}"), `"launcher.command" is empty`},
@@ -169,8 +169,8 @@ func FuzzParse(f *testing.F) {
 		"1, B: true}}"))
 	f.Add([]byte("launcher: {num_policies: 1, kubernetes: {tolerations: [{key: a, operator: Exists}], resources: " +
 		"{cpu: 2}}, slurm: {extra: [--x]}}"))
-	f.Add([]byte("pbt: {num_policies: 2, directory: /data}\nlauncher: {command: [a], kubernetes: {image: i, claim: " +
-		"c, env: {A: \"$(B)\"}}}"))
+	f.Add([]byte("pbt: {num_policies: 2, directory: /data}\nlauncher: {command: [a], env: {A: \"$(B)\"}, kubernetes: " +
+		"{image: i, claim: c}}"))
 	f.Add([]byte("preset: raytune\nseed: 2001-01-01\nlauncher: {num_policies: 1e0, grace: 1h, restarts: {jitter: .5}}"))
 	f.Add([]byte("pbt: &a {num_policies: 1}\nagent: {b: *a, c: !!binary aGk=, d: ~, e: \"\\x01\"}"))
 	f.Fuzz(func(t *testing.T, data []byte) {

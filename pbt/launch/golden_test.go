@@ -56,8 +56,7 @@ func drive(t *testing.T, settings string, happened []string) string {
 	}
 	for _, text := range happened {
 		at, text, _ := strings.Cut(text, " ")
-		seconds, err := strconv.ParseFloat(at, 64)
-		must.Do(t, err)
+		seconds := must.Get(strconv.ParseFloat(at, 64))(t)
 		now := begin.Add(time.Duration(seconds * float64(time.Second)))
 		fmt.Fprintf(&out, "%s", at)
 		for _, do := range strings.Split(text, ",") {

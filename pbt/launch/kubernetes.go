@@ -5,7 +5,6 @@ package launch
 
 import (
 	"bytes"
-	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -50,23 +49,14 @@ func Kubernetes(f *File) ([]byte, error) {
 			maxConfigMap)
 	}
 	d, ranks := f.Launcher, f.Launcher.RanksPerMember
-	// Members take turns if fewer pods run than there are members.
-	parallelism := d.Kubernetes.Parallelism
-	if parallelism == 0 || parallelism > d.NumPolicies {
-		parallelism = d.parallel()
-	}
-	slice := int64(0)
-	if parallelism < d.NumPolicies {
-		slice = d.Slice
-	}
 	command := make([]string, len(d.Command))
 	for i, word := range d.Command {
 		command[i] = escapeDollars(word)
 	}
 	var out bytes.Buffer
 	err = kubernetesTemplate.Execute(&out, map[string]any{
-		"Config": d, "File": string(canonical), "Command": command, "Env": d.podEnv(slice), "Ranked": ranks > 1,
-		"Pods": d.NumPolicies * ranks, "Parallelism": parallelism * ranks, "Grace": ceilSeconds(d.Grace),
+		"Config": d, "File": string(canonical), "Command": command, "Env": d.podEnv(), "Ranked": ranks > 1,
+		"Pods": d.NumPolicies * ranks, "Parallelism": d.parallel() * ranks, "Grace": ceilSeconds(d.Grace),
 		"Yielded": StatusYielded, "Restart": StatusRestart, "Stopped": StatusStopped, "ConfigFolder": configFolder,
 	})
 	if err != nil {
@@ -99,9 +89,9 @@ func (f *File) checkKubernetes() error {
 		wrong(`"launcher.name" is %q: want at most 52 lower-case letters, digits and "-", a letter first, no "-" last`,
 			d.Name)
 	}
-	if n := min(d.parallel(), cmp.Or(k.Parallelism, d.NumPolicies)); d.RanksPerMember > 1 && n < d.NumPolicies {
+	if n := d.parallel(); d.RanksPerMember > 1 && n < d.NumPolicies {
 		wrong(`"ranks_per_member" is %d, and %d of %d members run at a time: Kubernetes cannot let whole members take `+
-			`turns; leave "max_parallel" and "kubernetes.parallelism" out`, d.RanksPerMember, n, d.NumPolicies)
+			`turns; leave "max_parallel" out`, d.RanksPerMember, n, d.NumPolicies)
 	}
 	if k.Image == "" {
 		wrong(`"kubernetes.image" is empty: want a container image`)
@@ -136,22 +126,17 @@ type kubeEnv struct {
 
 // podEnv returns a member's environment. Members with one rank get their number from JOB_COMPLETION_INDEX, under the
 // launcher's name too for programs that know only that one.
-func (c Config) podEnv(slice int64) []kubeEnv {
-	vars := maps.Clone(c.Env)
-	if vars == nil {
-		vars = make(Vars)
-	}
-	maps.Copy(vars, c.Kubernetes.Env)
+func (c Config) podEnv() []kubeEnv {
 	var env []kubeEnv
-	for _, name := range slices.Sorted(maps.Keys(vars)) {
-		env = append(env, kubeEnv{Name: name, Value: escapeDollars(vars[name])})
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		env = append(env, kubeEnv{Name: name, Value: escapeDollars(c.Env[name])})
 	}
 	env = append(env, kubeEnv{Name: EnvConfig, Value: configFolder + "/" + ConfigFile})
 	if c.RanksPerMember == 1 {
 		index := map[string]string{"fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}
 		env = append(env, kubeEnv{Name: EnvMember, ValueFrom: map[string]any{"fieldRef": index}})
 	}
-	env = append(env, kubeEnv{Name: EnvSlice, Value: fmt.Sprint(slice)})
+	env = append(env, kubeEnv{Name: EnvSlice, Value: fmt.Sprint(c.slice())})
 	if c.RanksPerMember > 1 { // the index is a rank's; the process derives its member from it
 		env = append(env, kubeEnv{Name: EnvRanks, Value: fmt.Sprint(c.RanksPerMember)}, kubeEnv{Name: envService,
 			Value: c.Name})

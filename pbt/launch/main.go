@@ -9,9 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"time"
 
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/preset"
@@ -40,8 +38,6 @@ func Main(build func(m pbt.Member) (pbt.Trainee, error)) { Program{New: build}.M
 // signal; that of a member is as in Member.
 func (g Program) Main() {
 	path := flag.String("config", "", "the population's YAML `file`")
-	quiet := flag.Bool("quiet", false, "show no table; <workspace>/logs/launcher.log has what happened")
-	every := flag.Duration("every", 30*time.Second, "`time` between tables where the output is no terminal")
 	flag.Parse()
 	// Member reads the environment again and reports what is wrong with it, so its error is ignored here.
 	if _, ok, _ := FromEnvironment(); ok {
@@ -52,13 +48,9 @@ func (g Program) Main() {
 		flag.PrintDefaults()
 		os.Exit(statusUsage)
 	}
-	var out io.Writer = os.Stdout
-	if *quiet {
-		out = nil
-	}
 	// The first Ctrl-C lets members save, the second kills them.
 	ctx, kill, stop := Interrupts(context.Background())
-	err := g.launch(ctx, *path, Options{Out: out, Every: *every, Kill: kill})
+	err := g.launch(ctx, *path, Options{Out: os.Stdout, Kill: kill})
 	stop() // not deferred, as os.Exit runs no deferred calls
 	switch {
 	case errors.Is(err, ErrStopped):
@@ -92,7 +84,7 @@ func (g Program) launch(ctx context.Context, path string, o Options) error {
 		}
 		f.Launcher.Command = append([]string{self}, os.Args[1:]...)
 	}
-	if err := Run(ctx, f, o); err != nil || o.Out == nil {
+	if err := Run(ctx, f, o); err != nil {
 		return err
 	}
 	// All members are finished: say which one to use.

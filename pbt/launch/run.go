@@ -128,13 +128,13 @@ func newRunner(f *File, o Options) (_ *runner, err error) {
 	if r.config, err = f.Install(); err != nil {
 		return nil, err
 	}
-	if r.log, err = openOutput(filepath.Join(f.logs(), "launcher.log"), d.LogSize, d.LogFiles); err != nil {
+	if r.log, err = openOutput(filepath.Join(f.logs(), "launcher.log")); err != nil {
 		return nil, err
 	}
 	r.members = make([]runningMember, d.NumPolicies)
 	for i := range r.members {
-		if r.members[i].output, err = openOutput(filepath.Join(f.logs(), fmt.Sprintf("%03d.log", i)), d.LogSize,
-			d.LogFiles); err != nil {
+		path := filepath.Join(f.logs(), fmt.Sprintf("%03d.log", i))
+		if r.members[i].output, err = openOutput(path); err != nil {
 			return nil, err
 		}
 	}
@@ -143,7 +143,7 @@ func newRunner(f *File, o Options) (_ *runner, err error) {
 		workspace.FolderOptions{ReadOnly: true}); err != nil {
 		return nil, err
 	}
-	r.display = newDisplay(o.Out, o.Every, true)
+	r.display = newDisplay(o.Out, o.Every)
 	for _, note := range f.Notes {
 		r.event("%s", note)
 	}

@@ -5,7 +5,6 @@ package launch
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -34,31 +33,6 @@ func Status(dir string, silence time.Duration) ([]Row, error) {
 		return nil, err
 	}
 	return status(store.View, silence)
-}
-
-// Watch writes the table of Status to w until the context ends: redrawn in place if w is a terminal, otherwise whenever
-// the table changed.
-func Watch(ctx context.Context, w io.Writer, dir string, silence, every time.Duration) error {
-	store, err := openStatus(dir)
-	if err != nil {
-		return err
-	}
-	d := newDisplay(w, every, false)
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		rows, err := status(store.View, silence)
-		if err != nil {
-			return err
-		}
-		d.show(rows)
-		select {
-		case <-ctx.Done():
-			d.end(rows)
-			return nil
-		case <-ticker.C:
-		}
-	}
 }
 
 // Follow returns a function that returns the rows of Status again and again, for programs that look often: it reads

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gorl-dev/gorl/internal/config"
@@ -297,56 +296,5 @@ func flattenMutations(prefix string, tree map[string]any, flat map[string]any) {
 			continue
 		}
 		flat[prefix+key] = v
-	}
-}
-
-// RayConfig reads the configuration of a member of Ray Tune, as its JSON files hold it, by gorl's names: numbers and
-// truth values (0 and 1), those of env_config as env.<name>, nested keys joined by dots. Settings of RLlib that gorl
-// has no name for keep theirs. Whatever else a configuration holds is left out.
-func RayConfig(config map[string]any) map[string]float64 {
-	flat := make(map[string]float64)
-	flatten("", config, flat)
-	values := make(map[string]float64, len(flat))
-	for _, key := range sorted(flat) {
-		v := flat[key]
-		if name, ok := strings.CutPrefix(key, "env_config."); ok {
-			key = "env." + name
-		} else if ours, ok := rllib.gorl[key]; ok {
-			key = ours
-		}
-		values[key] = v
-	}
-	return values
-}
-
-// flatten collects the numbers of nested mappings and lists, with the keys on the way and the places in lists joined by
-// dots.
-func flatten(prefix string, v any, flat map[string]float64) {
-	join := func(key string) string {
-		if prefix == "" {
-			return key
-		}
-		return prefix + "." + key
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		for _, key := range sorted(v) { // of two that mean the same key, the same one every time
-			flatten(join(key), v[key], flat)
-		}
-	case []any:
-		for i, e := range v {
-			flatten(join(strconv.Itoa(i)), e, flat)
-		}
-	case float64:
-		flat[prefix] = v
-	case bool:
-		flat[prefix] = 0
-		if v {
-			flat[prefix] = 1
-		}
-	case string: // Python writes NaN and infinities, which JSON cannot hold, in words
-		if f, err := strconv.ParseFloat(v, 64); err == nil && f-f != 0 {
-			flat[prefix] = f
-		}
 	}
 }

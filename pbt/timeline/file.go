@@ -17,7 +17,7 @@ import (
 // schema is the version of the file's format.
 const schema = 1
 
-// maxFile is the largest file in bytes that is read. Timelines have kilobytes, Ray's replay files some megabytes.
+// maxFile is the largest file in bytes that is read. Timelines have kilobytes.
 const maxFile = 64 << 20
 
 // document is the content of the file.
@@ -60,9 +60,12 @@ func Read(path string) (Timeline, error) {
 
 // Decode is [Read] for an open file. An unknown key is an error.
 func Decode(r io.Reader) (Timeline, error) {
-	data, err := readAll(r)
+	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
-		return Timeline{}, err
+		return Timeline{}, fmt.Errorf("timeline: %w", err)
+	}
+	if len(data) > maxFile { // so that a wrong path cannot fill the memory
+		return Timeline{}, fmt.Errorf("timeline: longer than %d bytes", maxFile)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
@@ -78,16 +81,4 @@ func Decode(r io.Reader) (Timeline, error) {
 		return Timeline{}, fmt.Errorf("timeline: the format is %d, this program knows %d", d.Schema, schema)
 	}
 	return d.Timeline, d.Validate()
-}
-
-// readAll reads to the end. More than maxFile bytes are an error, so that a wrong path cannot fill the memory.
-func readAll(r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("timeline: %w", err)
-	}
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("timeline: longer than %d bytes", maxFile)
-	}
-	return data, nil
 }

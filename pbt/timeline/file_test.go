@@ -61,8 +61,7 @@ func FuzzDecode(f *testing.F) {
 			s.At(steps)
 		}
 		must.Do(t, timeline.Write(path, s))
-		again, err := timeline.Read(path)
-		must.Do(t, err)
+		again := must.Get(timeline.Read(path))(t)
 		if d := cmp.Diff(s, again); d != "" {
 			t.Error(d)
 		}

@@ -19,8 +19,7 @@ import (
 
 func cartPole(t *testing.T, seed int64) *trainers.Trainee {
 	t.Helper()
-	env, err := classic.NewCartPole(classic.Config{NumEnvs: 4, Seed: seed})
-	must.Do(t, err)
+	env := must.Get(classic.NewCartPole(classic.Config{NumEnvs: 4, Seed: seed}))(t)
 	trainee, err := trainers.NewTrainee(env, func() (agents.Agent, error) {
 		return ppo.New(ppo.Options{
 			Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{8}, "tanh"), Seed: seed,
@@ -45,15 +44,11 @@ func TestReplayOfPPO(t *testing.T) {
 	})
 	must.Do(t, err)
 	defer p.Close()
-	if _, err := p.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	h, err := journal.NewHistory(p.Journal())
-	must.Do(t, err)
+	must.Get(p.Train(t.Context()))(t)
+	h := must.Get(journal.NewHistory(p.Journal()))(t)
 	copied, untouched := 0, 0
 	for id := range 4 {
-		s, err := timeline.Extract(h, id)
-		must.Do(t, err)
+		s := must.Get(timeline.Extract(h, id))(t)
 		replayed := cartPole(t, s.Seed)
 		defer replayed.Close()
 		got := map[int64]map[string]float64{}
@@ -75,10 +70,8 @@ func TestReplayOfPPO(t *testing.T) {
 			continue
 		}
 		untouched++
-		a, err := was.Snapshot()
-		must.Do(t, err)
-		b, err := replayed.Snapshot()
-		must.Do(t, err)
+		a := must.Get(was.Snapshot())(t)
+		b := must.Get(replayed.Snapshot())(t)
 		if d := cmp.Diff(a.Arrays, b.Arrays); d != "" {
 			t.Errorf("member %d was never replaced, and its replay differs:\n%.1000s", id, d)
 		}

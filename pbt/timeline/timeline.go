@@ -3,8 +3,8 @@
 // later. The paper on population based training calls that a schedule of hyperparameters. [Timeline] records it.
 //
 // [Extract] reads the timeline of a member from a journal, by following its weights back through the members that they
-// were copied from. [ReadRay] reads one that Ray Tune recorded. [Write] and [Read] store a timeline as JSON.
-// [Timeline.Apply] sets the hyperparameters of an agent while a program trains it.
+// were copied from. [Write] and [Read] store a timeline as JSON. [Timeline.Apply] sets the hyperparameters of an agent
+// while a program trains it.
 package timeline
 
 import (

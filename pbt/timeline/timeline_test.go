@@ -120,10 +120,8 @@ func population(t *testing.T, seed, steps int64) (*pbt.Population, *pbt.Result, 
 	})
 	must.Do(t, err)
 	t.Cleanup(func() { p.Close() })
-	best, err := p.Train(t.Context())
-	must.Do(t, err)
-	h, err := journal.NewHistory(p.Journal())
-	must.Do(t, err)
+	best := must.Get(p.Train(t.Context()))(t)
+	h := must.Get(journal.NewHistory(p.Journal()))(t)
 	return p, best, h
 }
 
@@ -146,8 +144,7 @@ func TestExtractAndTrain(t *testing.T) {
 		p, best, h := population(t, seed, []int64{500, 120}[seed%2])
 		for id := range 6 {
 			w := p.Trainee(id).(*walker)
-			s, err := timeline.Extract(h, id)
-			must.Do(t, err)
+			s := must.Get(timeline.Extract(h, id))(t)
 			if d := cmp.Diff(w.diary, diary(s)); d != "" || s.Steps != w.steps {
 				t.Fatalf("seed %d, member %d: %d steps, want %d; phases %s", seed, id, s.Steps, w.steps, d)
 			}
@@ -160,8 +157,7 @@ func TestExtractAndTrain(t *testing.T) {
 				t.Errorf("seed %d, member %d: replayed it is at %v, want %v", seed, id, replayed.x, w.x)
 			}
 		}
-		s, err := timeline.ExtractAt(h, best.Member, best.Iteration)
-		must.Do(t, err)
+		s := must.Get(timeline.ExtractAt(h, best.Member, best.Iteration))(t)
 		w := newWalker(0, 0)
 		must.Do(t, w.Restore(best.Snapshot))
 		if d := cmp.Diff(w.diary, diary(s)); d != "" || s.Steps != w.steps {
@@ -219,8 +215,7 @@ func TestArchitectures(t *testing.T) {
 		{Kind: journal.Final, Iteration: 3, Member: 1, Parent: -1, Steps: 30, Before: values},
 	})
 	must.Do(t, err)
-	s, err := timeline.Extract(h, 1)
-	must.Do(t, err)
+	s := must.Get(timeline.Extract(h, 1))(t)
 	if d := cmp.Diff([]string{"a", "a, edited"}, s.Architectures()); d != "" {
 		t.Error(d)
 	}

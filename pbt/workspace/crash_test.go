@@ -52,8 +52,8 @@ func writeForever(f *Folder) error {
 			}
 			fmt.Println("best", i)
 		}
-		if err := errors.Join(s.Beat(Heartbeat{Phase: Training, Parent: -1, Iteration: i + 1}),
-			s.Prune(Keep{Oldest: i, Back: 4, Most: 6, Newest: 2})); err != nil {
+		beat := s.Beat(Heartbeat{Phase: Training, Parent: -1, Iteration: i + 1})
+		if err := errors.Join(beat, s.Prune(i)); err != nil {
 			return err
 		}
 	}
@@ -137,7 +137,7 @@ func TestKillNine(t *testing.T) {
 	s := join(t, f, 0)
 	mustPublish(t, s, record(0, last+1, 1e9))
 	must.Do(t, errors.Join(s.PublishBest(record(0, last+1, 1e9), weights(0, last+1), false),
-		s.Prune(Keep{Oldest: last + 1000})))
+		s.Prune(last+1000)))
 	name := fmt.Sprintf("%06d", last+1)
 	var left []string
 	for _, file := range files(t, dir) {

@@ -89,7 +89,7 @@ func TestDamagedRecords(t *testing.T) {
 				wantDamaged(t, f, path)
 			}
 			mustPublish(t, s, record(0, 4, 4))
-			must.Do(t, s.Prune(Keep{Oldest: 23}))
+			must.Do(t, s.Prune(23))
 			v := must.Get(warm.View())(t)
 			must.Equal(t, "the records", []int64{4}, iterations(v.Members[0].Records))
 		})

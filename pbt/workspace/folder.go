@@ -25,9 +25,6 @@ type FolderOptions struct {
 	// value, and beat at least three times as often. A process that died on the same machine is replaced at once,
 	// whatever the value.
 	LeaseTTL time.Duration
-	// Owner names this process for people, in heartbeats and in the error of a Join that waited in vain. Default
-	// "<host>:<process number>". Set it, to a job's number for example, if the names of hosts say nothing.
-	Owner string
 	// ReadOnly opens an existing folder for reading: nothing is written, and Join is refused. View then uses this
 	// machine's clock, because asking the file server for the time means writing a file.
 	ReadOnly bool
@@ -74,6 +71,8 @@ type Folder struct {
 	sharedFiles
 	members int
 	opt     FolderOptions // with defaults
+	// owner names this process for people: host and process number.
+	owner string
 	// domain names the machine within which advisory locks are seen by all processes; empty if that cannot be told.
 	domain string
 	// link gives a file of the store a second name; tests replace it by that of a file system without links.
@@ -102,14 +101,6 @@ func OpenFolder(dir string, members int, opt FolderOptions) (*Folder, error) {
 			opt.LeaseTTL, DefaultLeaseTTL)
 	}
 	opt.LeaseTTL = cmp.Or(opt.LeaseTTL, DefaultLeaseTTL)
-	if opt.Owner == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			host = "unknown"
-		}
-		opt.Owner = fmt.Sprintf("%s:%d", host, os.Getpid())
-	}
-	opt.Owner = cut(opt.Owner)
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
@@ -125,8 +116,18 @@ func OpenFolder(dir string, members int, opt FolderOptions) (*Folder, error) {
 	}
 	return &Folder{
 		sharedFiles: sharedFiles{dir: dir, root: root, readOnly: opt.ReadOnly},
-		members:     members, opt: opt, domain: lockDomain(), link: root.Link, cache: make(map[string]*folderCache),
+		members:     members, opt: opt, owner: owner(), domain: lockDomain(), link: root.Link,
+		cache: make(map[string]*folderCache),
 	}, nil
+}
+
+// owner names this process.
+func owner() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return cut(fmt.Sprintf("%s:%d", host, os.Getpid()))
 }
 
 // Members is the number of members.

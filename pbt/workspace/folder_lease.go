@@ -136,7 +136,7 @@ func (s *folderLease) publish(r *Record, weights *checkpoint.Snapshot, store *ch
 
 // Beat replaces the member's heartbeat and renews the lease. It does not sync: the next heartbeat follows soon.
 func (s *folderLease) Beat(h Heartbeat) error {
-	h, err := h.prepare(s.member, s.store.members, s.store.opt.Owner)
+	h, err := h.prepare(s.member, s.store.members, s.store.owner)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func TestLayout(t *testing.T) {
 	f := openFolder(t, dir, 2, FolderOptions{})
 	s := join(t, f, 1)
 	r := record(1, 12, 1e-5)
-	r.Failure, r.Evaluation, r.HasEvaluation = "none: really", 3, true
+	r.Failure, r.Peak, r.HasPeak = "none: really", 3, true
 	r = mustPublish(t, s, r)
 	must.Do(t, errors.Join(s.Beat(Heartbeat{Phase: Training, Parent: -1}), s.PublishBest(r, weights(1, 12),
 		false)))
@@ -73,8 +73,7 @@ policy: 1
 copies: 0
 weight_frame: 1200
 since_copy: 1200
-peak: null
-evaluation: 3.0
+peak: 3.0
 samples: 3
 parent: -1
 failure: "none: really"
@@ -175,7 +174,7 @@ func TestPruneRemovesLeftoversAndNothingElse(t *testing.T) {
 	}
 	fresh := "000/.lease-0c0d" // another process's, about to join
 	write(t, filepath.Join(dir, fresh), nil)
-	must.Do(t, s.Prune(Keep{}))
+	must.Do(t, s.Prune(0))
 	want := append(append(before, others...), fresh)
 	slices.Sort(want)
 	got := files(t, dir)
@@ -192,7 +191,7 @@ func TestFetchOfAReplacedRecord(t *testing.T) {
 	old := mustPublish(t, s, record(0, 1, 1))
 	for range 2 { // to 000001-2 and, once that is free, back to 000001
 		must.Get(s.Publish(record(0, 1, 2), weights(0, 7)))(t)
-		must.Do(t, s.Prune(Keep{}))
+		must.Do(t, s.Prune(0))
 	}
 	now := mustView(t, f).Members[0].Records[0]
 	if now.Weights.Path != old.Weights.Path {

@@ -77,7 +77,7 @@ func (f *Folder) createLease(member int, folder string, number int64) (*folderLe
 		return nil, err
 	}
 	l := &folderLease{store: f, member: member, folder: folder, lost: make(chan struct{}),
-		text: leaseFileText{Schema: leaseSchema, Member: member, Number: number, Token: token(), Owner: f.opt.Owner}}
+		text: leaseFileText{Schema: leaseSchema, Member: member, Number: number, Token: token(), Owner: f.owner}}
 	name, temp := l.name(), folder+"/.lease-"+l.text.Token
 	file, err := f.root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {

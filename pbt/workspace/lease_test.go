@@ -86,7 +86,7 @@ func TestPausedOwnerIsReplacedAndFenced(t *testing.T) {
 		_, published := first.Publish(record(0, 2, 9), weights(0, 9))
 		for i, err := range []error{
 			published, first.Beat(beat), first.PublishBest(record(0, 3, 9), weights(0, 9), false),
-			first.Prune(Keep{Oldest: 100}),
+			first.Prune(100),
 		} {
 			if !errors.Is(err, ErrLeaseLost) {
 				t.Errorf("%s machine, %d: %v", machine, i, err)
@@ -202,7 +202,7 @@ func TestRemovedFolderIsALostSeat(t *testing.T) {
 	f := openFolder(t, dir, 2, FolderOptions{})
 	s := join(t, f, 0)
 	must.Do(t, os.RemoveAll(filepath.Join(dir, "000")))
-	if err := s.Prune(Keep{}); !errors.Is(err, ErrLeaseLost) || !strings.Contains(err.Error(), "deleted") {
+	if err := s.Prune(0); !errors.Is(err, ErrLeaseLost) || !strings.Contains(err.Error(), "deleted") {
 		t.Errorf("%v", err)
 	}
 	<-s.Lost()

@@ -208,16 +208,12 @@ func (s *memoryLease) Beat(h Heartbeat) error {
 	return s.change(func(p *memoryMember) { p.heartbeat, p.seen = &h, time.Now() })
 }
 
-// Prune deletes the records that [Keep] does not keep, and the weights that no record refers to any more. The weights
-// of the best lie under "best/" and stay.
-func (s *memoryLease) Prune(k Keep) error {
-	k, err := k.withDefaults()
-	if err != nil {
-		return err
-	}
+// Prune deletes old records, and the weights that no record refers to any more. The weights of the best lie under
+// "best/" and stay.
+func (s *memoryLease) Prune(oldest int64) error {
 	return s.change(func(p *memoryMember) {
 		last := newestWithWeights(p.records)
-		for _, i := range k.superfluous(slices.Sorted(maps.Keys(p.records))) {
+		for _, i := range superfluous(slices.Sorted(maps.Keys(p.records)), oldest) {
 			if i != last {
 				delete(p.records, i)
 			}

@@ -4,9 +4,7 @@ package workspace
 // snapshot an interval and member.
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -14,36 +12,20 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// Keep says which records Prune leaves. The defaults follow Isaac Lab, which deletes what lies 20 iterations behind,
-// and IsaacGymEnvs, which thins out to 25 of which the newest 10 are safe. The newest record, and the newest with
-// weights, always stay: a member that has diverged goes back to it.
-type Keep struct {
-	// Oldest is the least iteration among the newest records of all live members: that of the slowest.
-	Oldest int64
-	// Back is how many iterations before Oldest records are kept. Default 20 (0). A larger value keeps peers of their
-	// own age for members that are far behind or come back late; a smaller one saves disk, one snapshot a record and
-	// member.
-	Back int64
-	// Most is how many records are kept in all. Default 25 (0). Above it records are deleted so that the rest lie as
-	// evenly as can be. A larger value lets slow members find a peer nearer to their age; a smaller one saves disk.
-	Most int64
-	// Newest is how many of the newest are safe from Most. Default 10 (0). Give more where members differ by more
-	// intervals than that, so that the records they look for are not thinned out.
-	Newest int64
-}
+// How many records Prune leaves. The numbers are Isaac Lab's, which deletes what lies 20 iterations behind, and
+// IsaacGymEnvs', which thins out to 25 of which the newest 10 are safe.
+const (
+	keepBack   = 20 // iterations before the oldest live member's within which records are kept
+	keepMost   = 25 // records of a member in all
+	keepNewest = 10 // of which the newest are never thinned out
+)
 
 // Prune deletes what no member needs any more, see [Lease].
-func (s *folderLease) Prune(k Keep) error {
-	k, err := k.withDefaults()
-	if err != nil {
-		return err
-	}
-	return s.did("pruning", s.prune(k))
-}
+func (s *folderLease) Prune(oldest int64) error { return s.did("pruning", s.prune(oldest)) }
 
 // prune lists the records by their names alone, so that damaged ones count as records too and are deleted in their
-// turn, and lets [Keep] choose.
-func (s *folderLease) prune(k Keep) error {
+// turn.
+func (s *folderLease) prune(oldest int64) error {
 	if err := s.mine(); err != nil {
 		return err
 	}
@@ -58,7 +40,7 @@ func (s *folderLease) prune(k Keep) error {
 		}
 	}
 	slices.Sort(iterations)
-	gone := k.superfluous(iterations)
+	gone := superfluous(iterations, oldest)
 	// Of records that can be read the newest with weights stays even where thinning would delete it.
 	s.store.mu.Lock()
 	records, _ := s.store.records(s.member, false)
@@ -152,34 +134,20 @@ func (f *Folder) abandoned(name string) bool {
 	return ok && now.Sub(info.ModTime()) > max(f.opt.LeaseTTL, DefaultLeaseTTL)
 }
 
-// withDefaults fills in the defaults and refuses negative numbers.
-func (k Keep) withDefaults() (Keep, error) {
-	if min(k.Oldest, k.Back, k.Most, k.Newest) < 0 {
-		return k, fmt.Errorf("workspace: %+v has a negative number; want 0 for the default, or more", k)
-	}
-	k.Back, k.Most, k.Newest = cmp.Or(k.Back, 20), cmp.Or(k.Most, 25), cmp.Or(k.Newest, 10)
-	return k, nil
-}
-
 // superfluous returns which of the iterations are not to be kept; both lists ascend. It never returns the last one.
 //
-// First the iterations that lie Back or more before Oldest go. Of the rest, while there are more than Most, one goes at
-// a time: that whose absence leaves the smallest gap between its neighbours, the first of equals, except for the Newest
-// newest ones and both ends of the others. What stays so lies as evenly as can be over the time that is left. The
+// First the iterations that lie keepBack or more before oldest go. Of the rest, while there are more than keepMost, one
+// goes at a time: that whose absence leaves the smallest gap between its neighbours, the first of equals. The
+// keepNewest newest ones and both ends of the others stay. What is left lies as evenly as can be over the time. The
 // answer depends on nothing but the numbers, so that a process which was interrupted goes on where it was.
-func (k Keep) superfluous(iterations []int64) []int64 {
+func superfluous(iterations []int64, oldest int64) []int64 {
 	var gone []int64
 	rest := slices.Clone(iterations)
-	for len(rest) > 1 && rest[0] <= k.Oldest-k.Back {
+	for len(rest) > 1 && rest[0] <= oldest-keepBack {
 		gone, rest = append(gone, rest[0]), rest[1:]
 	}
-	for int64(len(rest)) > k.Most {
-		// old are the records that may go: all but the newest ones. With fewer than three there is none between two
-		// others.
-		old := rest[:max(0, int64(len(rest))-max(1, k.Newest))]
-		if len(old) < 3 {
-			break
-		}
+	for len(rest) > keepMost {
+		old := rest[:len(rest)-keepNewest] // the records that may go
 		least := 1
 		for i := 2; i < len(old)-1; i++ {
 			if old[i+1]-old[i-1] < old[least+1]-old[least-1] {

@@ -52,9 +52,6 @@ type Record struct {
 	HasObjective bool
 	Peak         float64
 	HasPeak      bool
-	// Evaluation is the result of a separate evaluation, if there was one. Best prefers it to the objective.
-	Evaluation    float64
-	HasEvaluation bool
 	// Samples is the number of measurements behind the objective.
 	Samples int
 	// Parent is the member whose weights were last copied, -1 for none.
@@ -93,9 +90,6 @@ func prepare(r Record, member, members int) (Record, error) {
 	}
 	if !r.HasPeak {
 		r.Peak = 0
-	}
-	if !r.HasEvaluation {
-		r.Evaluation = 0
 	}
 	if err := r.check(members); err != nil {
 		return r, fmt.Errorf("workspace: member %d: %w", member, err)
@@ -192,14 +186,9 @@ func present(records []Record, h *Heartbeat) (now, stale []Record) {
 	return now, stale
 }
 
-// score returns the figure that Best compares: the evaluation, else the objective. ok is false if neither is known,
-// or the figure is not finite.
+// score returns the objective, the figure that Best compares. ok is false if it is not known or not finite.
 func (r Record) score() (score float64, ok bool) {
-	score = r.Objective
-	if r.HasEvaluation {
-		score = r.Evaluation
-	}
-	return score, (r.HasEvaluation || r.HasObjective) && number.Finite(score)
+	return r.Objective, r.HasObjective && number.Finite(r.Objective)
 }
 
 // beats reports whether r is strictly better than other. Any finite score beats one that is not known.

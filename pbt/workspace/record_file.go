@@ -79,7 +79,6 @@ func encodeRecord(r Record, folder string) ([]byte, error) {
 		integer("since_change", r.SinceChange)
 	}
 	optional("peak", r.Peak, r.HasPeak)
-	optional("evaluation", r.Evaluation, r.HasEvaluation)
 	integer("samples", int64(r.Samples))
 	integer("parent", int64(r.Parent))
 	line("failure", strconv.Quote(r.Failure))
@@ -134,7 +133,7 @@ type recordText struct {
 	SinceCopy   int64              `yaml:"since_copy"`
 	SinceChange int64              `yaml:"since_change"`
 	Peak        *float64           `yaml:"peak"`
-	Evaluation  *float64           `yaml:"evaluation"`
+	Evaluation  *float64           `yaml:"evaluation"` // of v0.1.0, which repeated the objective here
 	Samples     int                `yaml:"samples"`
 	Parent      int                `yaml:"parent"`
 	Failure     string             `yaml:"failure"`
@@ -179,7 +178,6 @@ func decodeRecord(text []byte, member, members int, folder string, iteration int
 	}
 	r.Objective, r.HasObjective = known(f.Objective)
 	r.Peak, r.HasPeak = known(f.Peak)
-	r.Evaluation, r.HasEvaluation = known(f.Evaluation)
 	if r.Member != member || r.Iteration != iteration || f.Name != path.Join(folder, recordName(iteration)) {
 		return Record{}, fmt.Errorf("it is the record %q of member %d, iteration %d", f.Name, r.Member, r.Iteration)
 	}

@@ -65,10 +65,9 @@ type Store interface {
 	// record's are an error that wraps a *checkpoint.DamagedError. Weights that have been pruned or replaced since the
 	// record was read are one that wraps fs.ErrNotExist: call View or Best again.
 	Fetch(r Record) (*checkpoint.Snapshot, error)
-	// Best returns the best record that any member offered with PublishBest. It compares evaluations, and objectives of
-	// records without an evaluation. Figures that are not finite never count. Of equal records it returns the one of
-	// the lowest iteration, then of the lowest member. It skips damaged records, which View lists. ok is false if there
-	// is no record.
+	// Best returns the record of the best objective that any member offered with PublishBest. Objectives that are not
+	// finite never count. Of equal records it returns the one of the lowest iteration, then of the lowest member. It
+	// skips damaged records, which View lists. ok is false if there is no record.
 	Best(minimise bool) (best Record, ok bool, err error)
 }
 
@@ -94,8 +93,11 @@ type Lease interface {
 	Beat(h Heartbeat) error
 	// Lost is closed when the lease has been found to be lost.
 	Lost() <-chan struct{}
-	// Prune deletes records and weights that no member needs any more; see [Keep].
-	Prune(k Keep) error
+	// Prune deletes records and weights that no member needs any more. oldest is the least iteration among the newest
+	// records of all live members: that of the slowest. Records 20 or more iterations before it go. Of those left, 25
+	// are kept, the newest 10 and others as evenly spread as can be. The newest record, and the newest with weights,
+	// always stay: a member that has diverged goes back to it.
+	Prune(oldest int64) error
 	// Release gives the lease back. It may be called twice.
 	Release() error
 }

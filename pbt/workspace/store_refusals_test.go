@@ -82,7 +82,7 @@ func TestJoinWaits(t *testing.T) {
 		must.Do(t, first.Release())
 		_, published := first.Publish(record(0, 1, 1), weights(0, 1))
 		for i, err := range []error{
-			published, first.Beat(Heartbeat{Phase: Training}), first.Prune(Keep{}),
+			published, first.Beat(Heartbeat{Phase: Training}), first.Prune(0),
 			first.PublishBest(record(0, 1, 1), weights(0, 1), false),
 		} {
 			if err == nil || errors.Is(err, ErrLeaseLost) || !strings.Contains(err.Error(), "released") {
