@@ -159,7 +159,7 @@ func (v *characterVelocity) config() (mujoco.VelocityConfig, error) {
 // default, so these are given in full.
 func characterDefaults() characterSettings {
 	return characterSettings{Batch: Defaults(), Task: string(mujoco.Imitate), CharacterConfig: mujoco.CharacterConfig{
-		ActionScale: 0.4, Deviation: 0.5, FailureDecay: 0.999, EpisodeLength: 300, Render: mujoco.RenderConfig{
+		ActionScale: 0.4, Deviation: 0.5, EpisodeLength: 300, Render: mujoco.RenderConfig{
 			Width: 480, Height: 320, Camera: mujoco.Camera{Azimuth: 115, Elevation: 12}}}}
 }
 
