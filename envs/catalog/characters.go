@@ -159,7 +159,7 @@ func (v *characterVelocity) config() (mujoco.VelocityConfig, error) {
 // default, so these are given in full.
 func characterDefaults() characterSettings {
 	return characterSettings{Batch: Defaults(), Task: string(mujoco.Imitate), CharacterConfig: mujoco.CharacterConfig{
-		ActionScale: 0.4, Deviation: 0.5, FailureDecay: 0.999, EpisodeLength: 300, Render: mujoco.RenderConfig{
+		ActionScale: 0.4, Deviation: 0.5, EpisodeLength: 300, Render: mujoco.RenderConfig{
 			Width: 480, Height: 320, Camera: mujoco.Camera{Azimuth: 115, Elevation: 12}}}}
 }
 
@@ -172,12 +172,16 @@ func newCharacter(s characterSettings, make func(mujoco.CharacterConfig) (*mujoc
 	if cfg.Velocity, err = s.Velocity.config(); err != nil {
 		return nil, err
 	}
-	// To mujoco.Camera an azimuth of 0 stands for the default of 115°. 360° is the same direction as 0.
-	if c := &cfg.Render.Camera; c.Azimuth == 0 {
-		c.Azimuth = 360
-	}
+	lookAlong(&cfg.Render.Camera)
 	if cfg.Motions, err = loadMotions(s.Motions, onto); err != nil {
 		return nil, err
 	}
 	return made(make(cfg))
+}
+
+// lookAlong keeps an azimuth of 0, which to mujoco.Camera stands for a default. 360° is the same direction.
+func lookAlong(c *mujoco.Camera) {
+	if c.Azimuth == 0 {
+		c.Azimuth = 360
+	}
 }

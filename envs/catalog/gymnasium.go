@@ -120,9 +120,8 @@ type pythonSettings struct {
 	// it.
 	AMPObservations string `yaml:"amp_observations"`
 	AMPSize         int    `yaml:"amp_size" config:"min=0"`
-	// ReferenceMotions is a file with reference motion of shape (rows, AMP observations): npy, npz or safetensors
-	// with one array or one named reference_motions. Without it AMP calls the environment's
-	// collect_reference_motions.
+	// ReferenceMotions is a file with reference motion of shape (rows, AMP observations): npy or npz with one
+	// array or one named reference_motions. Without it AMP calls the environment's collect_reference_motions.
 	ReferenceMotions string `yaml:"reference_motions"`
 	// States is the key of privileged states in infos (of reset, too), StateSize their number if the environment
 	// does not say it. For pettingzoo states are those of the method state, and "ignore" uses none.

@@ -1,17 +1,12 @@
 package catalog
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 
-	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers/gymnasium"
 	"github.com/gorl-dev/gorl/internal/npz"
@@ -78,93 +73,39 @@ func loadMotions(names []string, onto func(*motions.Clip) (*motions.Clip, error)
 	return clips, nil
 }
 
-const (
-	// motionsArray is the array that is read if a file has several.
-	motionsArray = "reference_motions"
-	// maxMotions bounds the size of a file in bytes (1 GiB).
-	maxMotions = 1 << 30
-)
+// motionsArray is the array that is read if a file has several.
+const motionsArray = "reference_motions"
 
-// readMotions reads a (rows, width) array from a NumPy or safetensors file. The first bytes decide which it is, not
-// the name. All numbers must be finite.
+// readMotions reads a (rows, width) array from a NumPy file, .npy or .npz. All numbers must be finite.
 func readMotions(path string) (rows []float32, width int, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("\"reference_motions\": %w", err)
 		}
 	}()
-	file, err := os.Open(path)
+	file, err := npz.Open(path)
 	if err != nil {
 		return nil, 0, err
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxMotions+1))
-	if err != nil {
-		return nil, 0, err
-	}
-	if len(data) > maxMotions {
-		return nil, 0, fmt.Errorf("%s has more than %d bytes", path, maxMotions)
-	}
-	var shape []int64
-	if bytes.HasPrefix(data, []byte("PK")) || bytes.HasPrefix(data, []byte("\x93NUMPY")) {
-		rows, shape, err = numpyMotions(data)
-	} else {
-		rows, shape, err = safetensorsMotions(data)
-	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", path, err)
-	}
-	if len(shape) != 2 || shape[0] == 0 || shape[1] == 0 {
-		return nil, 0, fmt.Errorf("%s: the array has the shape %v; want (rows, AMP observations), with at least "+
-			"one of each",
-			path, shape)
-	}
-	if i := number.FirstNonFinite(rows); i >= 0 {
-		return nil, 0, fmt.Errorf("%s: row %d has %g in column %d; it must be finite", path, int64(i)/shape[1], rows[i],
-			int64(i)%shape[1])
-	}
-	return rows, int(shape[1]), nil
-}
-
-// numpyMotions returns the array of a .npy or .npz file as float32, and its shape.
-func numpyMotions(data []byte) ([]float32, []int64, error) {
-	file, err := npz.Read(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		return nil, nil, err
 	}
 	name, err := only(file.Names())
 	if err != nil {
-		return nil, nil, err
+		return nil, 0, fmt.Errorf("%s: %w", path, err)
 	}
 	array := file.Arrays[name]
 	values, err := array.Float64s() // of either width
 	if err != nil {
-		return nil, nil, err
+		return nil, 0, fmt.Errorf("%s: %w", path, err)
 	}
-	shape := make([]int64, len(array.Shape))
-	for i, d := range array.Shape {
-		shape[i] = int64(d)
+	shape := array.Shape
+	if len(shape) != 2 || shape[0] == 0 || shape[1] == 0 {
+		return nil, 0, fmt.Errorf("%s: the array has the shape %v; want (rows, AMP observations), with at least "+
+			"one of each", path, shape)
 	}
-	return number.Float32s(nil, values), shape, nil
-}
-
-// safetensorsMotions returns the array of a safetensors file as float32, and its shape.
-func safetensorsMotions(data []byte) ([]float32, []int64, error) {
-	snap, err := checkpoint.DecodeSafetensors(data)
-	if err != nil {
-		return nil, nil, fmt.Errorf("neither NumPy's nor a safetensors file: %w", err)
+	rows, width = number.Float32s(nil, values), shape[1]
+	if i := number.FirstNonFinite(rows); i >= 0 {
+		return nil, 0, fmt.Errorf("%s: row %d has %g in column %d; it must be finite", path, i/width, rows[i], i%width)
 	}
-	name, err := only(slices.Sorted(maps.Keys(snap.Arrays)))
-	if err != nil {
-		return nil, nil, err
-	}
-	array := snap.Arrays[name]
-	if array.DType == checkpoint.F64 {
-		values, err := array.Float64s()
-		return number.Float32s(nil, values), array.Shape, err
-	}
-	values, err := array.Float32s()
-	return values, array.Shape, err
+	return rows, width, nil
 }
 
 // only returns the name of the array to read: the only one, or motionsArray.
@@ -175,10 +116,6 @@ func only(names []string) (string, error) {
 	if slices.Contains(names, motionsArray) {
 		return motionsArray, nil
 	}
-	if len(names) == 0 {
-		return "", errors.New("it has no arrays")
-	}
-	return "", fmt.Errorf("it has the arrays %s; name the one to imitate %s, or store it alone",
-		strings.Join(names, ", "),
-		motionsArray)
+	return "", fmt.Errorf("it has the arrays [%s]; name the one to imitate %s, or store it alone",
+		strings.Join(names, ", "), motionsArray)
 }

@@ -19,8 +19,8 @@ var (
 
 func init() {
 	for name, make := range map[string]func(classic.Config) (envs.Env, error){
-		"Acrobot": classic.NewAcrobot, "MountainCar": classic.NewMountainCar, "Pendulum": classic.NewPendulum,
-		"Spread": classic.NewSpread, "Sumo": classic.NewSumo, "TicTacToe": classic.NewTicTacToe,
+		"MountainCar": classic.NewMountainCar, "Pendulum": classic.NewPendulum, "Spread": classic.NewSpread,
+		"Sumo": classic.NewSumo, "TicTacToe": classic.NewTicTacToe,
 	} {
 		Register(name, classicDefaults, make)
 	}
@@ -55,36 +55,19 @@ type connectFourSettings struct {
 // walkerSettings are those of mujoco.NewWalker.
 type walkerSettings struct {
 	Batch `yaml:",inline"`
-	// TargetSpeed is the forward speed in m/s that the task rewards.
-	TargetSpeed float64 `yaml:"target_speed"`
 	// Velocities shows all velocities. Without them a policy needs memory; the states of the value network keep them.
 	Velocities bool `yaml:"velocities"`
-	// EpisodeLength is the number of control steps of 0.02 s at which an episode is truncated.
-	EpisodeLength int `yaml:"episode_length" config:"min=1"`
-	// Stagger is the largest random number of steps by which first episodes are shorter, so that time limits do not
-	// coincide.
-	Stagger int `yaml:"stagger" config:"min=0"`
 	// Motion is a clip to imitate, a loop: a DeepMimic file (JSON) of its humanoid, or of frames with a duration and
 	// nine numbers (x, z, pitch; hip, knee, ankle of the right, then the left leg). Set target_speed to its speed.
 	// Empty is the built-in gait.
-	Motion string `yaml:"motion"`
-	// Workers is the number of goroutines that step; 0 is one per CPU. Results do not depend on it.
-	Workers int `yaml:"workers" config:"min=0"`
-	// Render says how pictures look.
-	Render walkerRender `yaml:"render"`
-}
-
-type walkerRender struct {
-	// Width and Height are in pixels.
-	Width  int `yaml:"width" config:"min=1,max=8192"`
-	Height int `yaml:"height" config:"min=1,max=8192"`
-	// Title is written into the upper left corner.
-	Title string `yaml:"title"`
+	Motion              string `yaml:"motion"`
+	mujoco.WalkerConfig `yaml:",inline"`
 }
 
 func walkerDefaults() walkerSettings {
-	return walkerSettings{Batch: Defaults(), TargetSpeed: 1.3, Velocities: true, EpisodeLength: 300,
-		Render: walkerRender{Width: 320, Height: 320}}
+	return walkerSettings{Batch: Defaults(), Velocities: true, WalkerConfig: mujoco.WalkerConfig{TargetSpeed: 1.3,
+		EpisodeLength: 300, Render: mujoco.RenderConfig{Width: 320, Height: 320,
+			Camera: mujoco.Camera{Azimuth: 90, Elevation: 12}}}}
 }
 
 // newWalker makes a walker from its settings.
@@ -93,12 +76,9 @@ func newWalker(s walkerSettings) (envs.Env, error) {
 		return nil, fmt.Errorf("\"target_speed\" is 0: to a walker's configuration that is the default of 1.3 m/s; " +
 			"give a small number instead")
 	}
-	cfg := mujoco.WalkerConfig{
-		NumEnvs: s.NumEnvs, Seed: s.Seed, Workers: s.Workers, EpisodeLength: s.EpisodeLength, Stagger: s.Stagger,
-		TargetSpeed:    s.TargetSpeed,
-		HideVelocities: !s.Velocities,
-		Render:         mujoco.RenderConfig{Width: s.Render.Width, Height: s.Render.Height, Title: s.Render.Title},
-	}
+	cfg := s.WalkerConfig
+	cfg.NumEnvs, cfg.Seed, cfg.HideVelocities = s.Batch.NumEnvs, s.Batch.Seed, !s.Velocities
+	lookAlong(&cfg.Render.Camera)
 	if s.Motion != "" {
 		var err error
 		if cfg.Motion, err = walkerMotion(s.Motion); err != nil {

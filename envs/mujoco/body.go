@@ -64,11 +64,7 @@ type BodyConfig struct {
 	ControlFrequency float64 `yaml:"control_frequency" config:"gt=0"`
 	// TimeStep is the simulation's step in seconds; 0 is the file's. Long steps are fast and can be unstable.
 	TimeStep float64 `yaml:"time_step" config:"min=0"`
-	// Solver solves contacts. Default: the file's.
-	//
-	// It is "Newton", "CG" or "PGS".
-	Solver string `yaml:"solver" config:"oneof=|Newton|CG|PGS"`
-	// Iterations is the solver's limit; 0 is the file's. With few, steps are fast, and feet sink in and slide.
+	// Iterations is the contact solver's limit; 0 is the file's. With few, steps are fast, and feet sink in and slide.
 	Iterations int `yaml:"iterations" config:"min=0"`
 	// Feet are regular expressions for the bodies, geoms or sites that may touch the floor. Without feet, contacts end
 	// no episode.
@@ -132,16 +128,10 @@ func (c *BodyConfig) check() error {
 			return err
 		}
 	}
-	if err := checkBounds("", bound{"DefaultHeight", c.DefaultHeight, 0, anySize},
+	return checkBounds("", bound{"DefaultHeight", c.DefaultHeight, 0, anySize},
 		bound{"ControlFrequency", c.ControlFrequency, 0, anySize}, bound{"TimeStep", c.TimeStep, 0, anySize},
 		bound{"MinHeight", c.MinHeight, 0, anySize}, bound{"MaxTilt", c.MaxTilt, 0, anySize},
-		bound{"Iterations", float64(c.Iterations), 0, anySize}); err != nil {
-		return err
-	}
-	if c.Solver != "" && !slices.Contains([]string{"Newton", "CG", "PGS"}, c.Solver) {
-		return fmt.Errorf("Solver is %q; there are Newton, CG and PGS", c.Solver)
-	}
-	return nil
+		bound{"Iterations", float64(c.Iterations), 0, anySize})
 }
 
 // whole compiles a regular expression for whole names.

@@ -53,9 +53,6 @@ func (l *loader) prepare() error {
 	if l.cfg.TimeStep > 0 {
 		option.Set("timestep", numbers(l.cfg.TimeStep))
 	}
-	if l.cfg.Solver != "" {
-		option.Set("solver", l.cfg.Solver)
-	}
 	if l.cfg.Iterations > 0 {
 		option.Set("iterations", strconv.Itoa(l.cfg.Iterations))
 	}

@@ -116,12 +116,9 @@ type CharacterConfig struct {
 	//
 	// A larger share practises failures; a smaller one keeps what works. The part is drawn in proportion to the
 	// terminations there, as in BeyondMimic (Liao et al. 2025). The other episodes begin anywhere. A termination counts
-	// for the clip's part at that time or, without a clock, for the part in which the episode began.
+	// for the clip's part at that time or, without a clock, for the part in which the episode began. Counts of
+	// terminations fall by a thousandth per control step.
 	FailureStarts float64 `yaml:"failure_starts" config:"min=0,max=1"`
-	// FailureDecay is the factor per step of the counts of terminations, which last 1/(1 − failure_decay) steps.
-	//
-	// A smaller one follows a changing policy. A larger one is less subject to chance. Zero means 0.999.
-	FailureDecay float64 `yaml:"failure_decay" config:"gt=0,lt=1"`
 	// EpisodeLength is the number of control steps (1/30 s for Humanoid and Quadruped) at which an episode is
 	// truncated.
 	//
@@ -262,7 +259,7 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 	}
 	cfg.EpisodeLength, cfg.Task = cmp.Or(cfg.EpisodeLength, 300), cmp.Or(cfg.Task, Imitate)
 	cfg.ActionScale, cfg.History = cmp.Or(cfg.ActionScale, scale), cmp.Or(cfg.History, history)
-	cfg.Deviation, cfg.FailureDecay = cmp.Or(cfg.Deviation, 0.5), cmp.Or(cfg.FailureDecay, 0.999)
+	cfg.Deviation = cmp.Or(cfg.Deviation, 0.5)
 	cfg.Clock = cfg.Clock || cfg.Residual || cfg.Task == Track
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("mujoco: character: %w", err)
@@ -310,8 +307,6 @@ func (c *CharacterConfig) check() error {
 		return errors.New("Fade and Difference exclude each other: a difference needs the clip to the end")
 	case c.Lead > 0 && !c.Residual:
 		return errors.New("Lead needs Residual: without it targets do not follow the clip")
-	case !(c.FailureDecay > 0 && c.FailureDecay < 1):
-		return fmt.Errorf("FailureDecay is %g; it must be between 0 and 1", c.FailureDecay)
 	case c.Difference && !c.Clock:
 		return errors.New("Difference compares with the clip at this moment and needs Clock, Residual or the task " +
 			"\"track\"")

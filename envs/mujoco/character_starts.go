@@ -14,7 +14,7 @@ type starts struct {
 	clip int
 	// first is the index of each clip's first bin, followed by the number of all bins.
 	first []int
-	// counts are the terminations per bin, which decay by FailureDecay per step. nil without FailureStarts.
+	// counts are the terminations per bin, which decay by failureDecay per step. nil without FailureStarts.
 	counts []float64
 	// fell (N) is the bin in which the environment's episode terminated in this step, or -1.
 	fell []int
@@ -24,6 +24,9 @@ type starts struct {
 const (
 	longestBin = 1.0 // s
 	fewestBins = 8   // per clip, unless the clip has fewer rows
+
+	// failureDecay is the factor per control step of the counts of terminations, which therefore last about 1000 steps.
+	failureDecay = 0.999
 )
 
 // newStarts divides the clips into bins. A bin has at least one row of features, at which episodes can begin.
@@ -101,7 +104,7 @@ func (c *characterTask) stepped() {
 		return
 	}
 	for i := range s.counts {
-		s.counts[i] *= c.cfg.FailureDecay
+		s.counts[i] *= failureDecay
 	}
 	for _, bin := range s.fell {
 		if bin >= 0 {

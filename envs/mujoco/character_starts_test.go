@@ -59,7 +59,7 @@ func TestFailureStarts(t *testing.T) {
 // Terminations are counted where the clip was, shrink, and are forgotten by a seeded Reset.
 func TestFailureCounts(t *testing.T) {
 	e := characterOf(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: 20, Task: Track, EpisodeLength: 25,
-		FailureStarts: 0.5, FailureDecay: 0.9})
+		FailureStarts: 0.5})
 	counts := func() []float64 { return e.task.starts.counts }
 	var runs [2][]float64
 	for k := range runs {
@@ -76,7 +76,7 @@ func TestFailureCounts(t *testing.T) {
 			}
 			s := envtest.Step(t, e, actions)
 			for b := range want {
-				want[b] *= 0.9
+				want[b] *= failureDecay
 			}
 			for i, terminated := range s.Terminated {
 				if terminated {

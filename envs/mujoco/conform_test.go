@@ -36,7 +36,7 @@ func TestConformCharacters(t *testing.T) {
 	}{
 		{CharacterConfig{}, 0, 2},
 		{CharacterConfig{Clock: true, History: 1}, 2, 1},
-		{CharacterConfig{Task: Track, Residual: true, History: 5, FailureStarts: 0.7, FailureDecay: 0.9}, 2 + 5, 5},
+		{CharacterConfig{Task: Track, Residual: true, History: 5, FailureStarts: 0.7}, 2 + 5, 5},
 		{CharacterConfig{HideRoot: true, History: 3}, 0, 3},
 		{CharacterConfig{Task: Command, FailureStarts: 0.7,
 			Command: CommandConfig{MinSpeed: 0.2, MaxSpeed: 1, Turn: 1, Seconds: 0.2}}, 3, 2},

@@ -67,7 +67,6 @@ func TestConfigErrors(t *testing.T) {
 		{human(CharacterConfig{Difference: true}), "needs Clock"},
 		{human(CharacterConfig{Difference: true, Clock: true, History: 2}), "of one moment"},
 		{human(CharacterConfig{FailureStarts: 1.5}), "FailureStarts"},
-		{human(CharacterConfig{FailureDecay: 1}), "FailureDecay"},
 		{human(CharacterConfig{Command: CommandConfig{MinSpeed: 2, MaxSpeed: 1}}), "MinSpeed"},
 		{human(CharacterConfig{Command: CommandConfig{Turn: 4}}), "Turn"},
 		{human(CharacterConfig{Command: CommandConfig{Seconds: -1}}), "Seconds"},

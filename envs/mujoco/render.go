@@ -42,7 +42,7 @@ func (c *RenderConfig) check() error {
 type drawing struct {
 	// shapes are all geoms of the model by index.
 	shapes []shape
-	// pose is a single simulation for poses that no environment has: those of RenderPose and of references.
+	// pose is a single simulation for poses that no environment has: those of Pictures and of references.
 	pose  *Batch
 	scene *scene
 }
@@ -122,32 +122,6 @@ func (e *Env) Render(i int) (image.Image, error) {
 		reference = d.pose.data[0]
 	}
 	return d.picture(e.model, e.batch.data[i], reference), nil
-}
-
-// RenderPose returns a picture of the model with the positions given (NQ), such as a frame of a clip.
-func (e *Env) RenderPose(qpos []float64) (image.Image, error) {
-	d, err := e.viewed(0)
-	if err != nil {
-		return nil, err
-	}
-	for i, v := range qpos {
-		if v-v != 0 {
-			return nil, fmt.Errorf("mujoco: position %d of the pose is %g; it must be finite", i, v)
-		}
-	}
-	return d.posed(e.model, qpos)
-}
-
-// posed draws the model with the positions given (NQ).
-func (d *drawing) posed(m *Model, qpos []float64) (image.Image, error) {
-	if len(qpos) != m.NQ() {
-		return nil, fmt.Errorf("mujoco: a pose of %d positions, the model has %d", len(qpos), m.NQ())
-	}
-	copy(d.pose.QPos(0), qpos)
-	if err := d.pose.forward(0, 0, 1); err != nil {
-		return nil, err
-	}
-	return d.picture(m, d.pose.data[0], nil), nil
 }
 
 // close frees the drawing's simulation.

@@ -78,8 +78,7 @@ func TestShapes(t *testing.T) {
 		t.Errorf("beside the sphere: %v", sky)
 	}
 	must.Refused(e.Render(1))(t, "")
-	must.Refused(e.RenderPose(make([]float64, 3)))(t, "")
-	must.Refused(e.RenderPose([]float64{0, 0, math.NaN(), 1, 0, 0, 0}))(t, "")
+	must.Refused(e.Model().Pictures([][]float64{make([]float64, 3)}, RenderConfig{}))(t, "row 0 has 3 positions")
 }
 
 func TestRenderLeavesTheSimulationAlone(t *testing.T) {

@@ -23,11 +23,11 @@ func (m *Model) Pictures(rows [][]float64, cfg RenderConfig) ([]image.Image, err
 		if len(row) != m.NQ() {
 			return nil, fmt.Errorf("mujoco: row %d has %d positions, the model %d", k, len(row), m.NQ())
 		}
-		picture, err := d.posed(m, row)
-		if err != nil {
+		copy(d.pose.QPos(0), row)
+		if err := d.pose.forward(0, 0, 1); err != nil {
 			return nil, fmt.Errorf("mujoco: row %d: %w", k, err)
 		}
-		out = append(out, picture)
+		out = append(out, d.picture(m, d.pose.data[0], nil))
 	}
 	return out, nil
 }

@@ -18,27 +18,35 @@ var walkerXML = builtIn(walkerText)
 // WalkerXML returns the MJCF text of the walker's model, as a start for other models.
 func WalkerXML() string { return walkerXML }
 
-// WalkerConfig configures [NewWalker]. The zero value is one walker that learns from the built-in gait.
+// WalkerConfig configures [NewWalker]. The zero value is one walker that learns from the built-in gait. The tags are
+// for package catalog.
 type WalkerConfig struct {
 	// NumEnvs is the number of walkers. Zero means 1.
-	NumEnvs int
+	NumEnvs int `yaml:"-"`
 	// Seed seeds the randomness of resets. It must not be negative.
-	Seed int64
-	// Workers is the number of goroutines that step. Zero means one per CPU. The results do not depend on it.
-	Workers int
-	// EpisodeLength is the number of control steps, of 0.02 s, after which an episode is truncated. Zero means 300.
-	EpisodeLength int
-	// Stagger shortens first episodes by a random number of steps below it. Zero means none.
-	Stagger int
-	// TargetSpeed is the forward speed in m/s that the task reward asks for. Zero means 1.3.
-	TargetSpeed float64
+	Seed int64 `yaml:"-"`
 	// HideVelocities leaves the nine velocities out of observations and adds states that contain them. A policy then
 	// needs a memory. A value network can read the states.
-	HideVelocities bool
+	HideVelocities bool `yaml:"-"`
 	// Motion is the reference clip. It must wrap and have the nine columns of [motions.Gait]. Nil means Gait().
-	Motion *motions.Clip
-	// Render sets the look of pictures. Zero means 320 × 320 pixels, seen from the right (Azimuth 90).
-	Render RenderConfig
+	Motion *motions.Clip `yaml:"-"`
+	// TargetSpeed is the forward speed in m/s that the task rewards.
+	//
+	// Zero means 1.3.
+	TargetSpeed float64 `yaml:"target_speed"`
+	// EpisodeLength is the number of control steps of 0.02 s at which an episode is truncated.
+	//
+	// Zero means 300.
+	EpisodeLength int `yaml:"episode_length" config:"min=1"`
+	// Stagger is the largest random number of steps by which first episodes are shorter, so that time limits do not
+	// coincide.
+	Stagger int `yaml:"stagger" config:"min=0"`
+	// Workers is the number of goroutines that step; 0 is one per CPU. Results do not depend on it.
+	Workers int `yaml:"workers" config:"min=0"`
+	// Render says how pictures look.
+	//
+	// Zero means 320 × 320 pixels, seen from the right (Azimuth 90).
+	Render RenderConfig `yaml:"render"`
 }
 
 // Walker is a batch of planar bipeds with seven bodies and nine degrees of freedom. They learn to walk by reward, by

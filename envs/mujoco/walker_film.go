@@ -39,12 +39,6 @@ func WalkerFilm(path string, act func(observation, action []float32) error, cfg 
 		return err
 	}
 	defer func() { err = errors.Join(err, walker.Close()) }()
-	w.Render.Title = "reference gait"
-	reference, err := NewWalker(w)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, reference.Close()) }()
 	step, err := walker.Reset(cfg.Seed)
 	if err != nil {
 		return err
@@ -62,10 +56,16 @@ func WalkerFilm(path string, act func(observation, action []float32) error, cfg 
 		}
 		return walker.Render(0)
 	}
+	look := walker.cfg.Render
+	look.Title = "reference gait"
 	pose := make([]float64, walkerDOF)
 	gait := func(i int) (image.Image, error) {
-		reference.Motion().At(float64(i)/rate, pose, nil)
-		return reference.RenderPose(pose)
+		walker.Motion().At(float64(i)/rate, pose, nil)
+		pictures, err := walker.Model().Pictures([][]float64{pose}, look)
+		if err != nil {
+			return nil, err
+		}
+		return pictures[0], nil
 	}
 	return film.SaveGIF(path, frames, rate, film.Panel{Frame: policy}, film.Panel{Frame: gait})
 }
