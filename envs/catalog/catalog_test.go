@@ -83,7 +83,8 @@ func TestSameAsConstructors(t *testing.T) {
 		"{id: ConnectFour, num_envs: 2}":      ok(classic.NewConnectFour(classic.ConnectFourConfig{Config: two})),
 		"{id: ConnectFour, num_envs: 2, masks: false}": ok(
 			classic.NewConnectFour(classic.ConnectFourConfig{Config: two, Unmasked: true})),
-		"{id: MountainCar, num_envs: 2, workers: 2}": ok(classic.NewMountainCar(two)),
+		"{id: Acrobot, num_envs: 2, workers: 2}": ok(classic.NewAcrobot(two)),
+		"{id: MountainCar}":                      ok(classic.NewMountainCar(classic.Config{})),
 		"{id: Walker, num_envs: 2, velocities: false}": ok(mujoco.NewWalker(
 			mujoco.WalkerConfig{NumEnvs: 2, HideVelocities: true})),
 		"{id: Walker, num_envs: 3, seed: 2, target_speed: 0.7, episode_length: 20, stagger: 7}": ok(mujoco.NewWalker(
@@ -140,7 +141,7 @@ func TestSettings(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for text, words := range map[string][]string{
 		"{}":                 {`"id" is null`, "CartPole", "gymnasium:<id>"},
-		"{id: Cartpole}":     {`"id" is "Cartpole"`, "CartPole, CartPolePixels", `did you mean "CartPole"`},
+		"{id: Cartpole}":     {`"id" is "Cartpole"`, "Acrobot, CartPole", `did you mean "CartPole"`},
 		"{id: CartPole-v1}":  {`did you mean "gymnasium:CartPole-v1"`},
 		"{id: 'CartPole:x'}": {"there is no such environment"},
 		"{id: CartPole, num_env: 4}": {"catalog: CartPole", `unknown key "num_env" (given 4)`,
@@ -162,14 +163,6 @@ func TestErrors(t *testing.T) {
 		"{id: Character}": {`"model" is missing`, "PyPI package mjlab"},
 		"{id: Character, model: no.xml}": {
 			"there is no file no.xml", "mjlab/asset_zoo/robots", "mujoco_menagerie"},
-		"{id: Quadruped, randomize: {frictoin: [1, 1]}}":                {`"randomize.frictoin"`},
-		"{id: Quadruped, randomize: {friction: [-1, 1]}}":               {`"randomize.friction[0]" is -1`},
-		"{id: Quadruped, randomize: {mass: [2, 1]}}":                    {"Randomize.Mass is [2 1]"},
-		"{id: Quadruped, randomize: {push: {velocity: 1}}}":             {"Randomize.Push has 1 m/s every 0 s"},
-		"{id: Quadruped, randomize: {observation_noise: {actions: 1}}}": {`"randomize.observation_noise.actions"`},
-		"{id: Quadruped, randomize: {terrain: {slope: 3}}}":             {`"randomize.terrain.slope" is 3`},
-		"{id: Quadruped, randomize: {terrain: {levels: 3}}}":            {"give Slope, Steps or Rough"},
-		"{id: Quadruped, randomize: {observation_delay: [0, 200]}}":     {`"randomize.observation_delay[1]" is 200`},
 		"{id: gymnasium}":                                               {"gymnasium:<id>", "factory"},
 		"{id: 'batch:A-v0'}":                                            {`"batch"`, "Factory"},
 		"{id: 'mjlab:A', autoreset: sometimes}":                         {`"autoreset" is "sometimes"`, "same_step"},
@@ -286,4 +279,35 @@ class Reach(gymnasium.Env):
 	}
 	must.Refused(fromYAML(t, strings.Replace(text, "size: 3", "size: 2", 1)))(t,
 		"have 3 numbers, the AMP observations 2")
+}
+
+// Every key of randomize reaches the characters, and a wrong one is refused by its name.
+func TestRandomize(t *testing.T) {
+	const head = "id: Quadruped\nnum_envs: 3\nrandomize: "
+	env := opened(t, head+`{friction: [0.5, 1.2], mass: [0.9, 1.1], center_of_mass: 0.02, stiffness: [0.9, 1.1],
+  damping: [0.9, 1.1], motor_strength: [0.9, 1], armature: [0.9, 1.1], joint_offset: 0.01, action_delay: [1, 2],
+  observation_delay: [1, 2], observation_noise: {joint_pos: 0.01}, push: {velocity: 0.5, seconds: 1}, curriculum: 5,
+  terrain: {slope: 0.3, steps: 0.1, rough: 0.05, levels: 3, size: 6, curriculum: true}}`)
+	envtest.Reset(t, env, 1)
+	step := envtest.Step(t, env, env.Spaces().Action.Rows(3))
+	for _, name := range []string{"friction", "mass", "center_of_mass", "stiffness", "damping", "motor_strength",
+		"armature", "joint_offset", "action_delay", "observation_delay", "randomization", "terrain_level"} {
+		if _, ok := step.Metrics["quadruped/"+name]; !ok {
+			t.Errorf("there is no metric %s", name)
+		}
+	}
+	for given, want := range map[string]string{
+		"{frictoin: [1, 1]}":                  `"randomize.frictoin"`,
+		"{friction: 1}":                       `"randomize.friction" is 1`,
+		"{friction: [-1, 1]}":                 `"randomize.friction[0]" is -1`,
+		"{mass: [2, 1]}":                      "Randomize.Mass is [2 1]",
+		"{push: {velocity: 1}}":               "Randomize.Push has 1 m/s every 0 s",
+		"{observation_noise: {actions: 1}}":   `"randomize.observation_noise.actions"`,
+		"{terrain: {slope: 3}}":               `"randomize.terrain.slope" is 3`,
+		"{terrain: {levels: 3}}":              "give Slope, Steps or Rough",
+		"{observation_delay: [0, 200]}":       `"randomize.observation_delay[1]" is 200`,
+		"{mass: [1, 1], curriculum: nothing}": `"randomize.curriculum" is "nothing"`,
+	} {
+		must.Refused(fromYAML(t, head+given))(t, want)
+	}
 }

@@ -19,8 +19,8 @@ var (
 
 func init() {
 	for name, make := range map[string]func(classic.Config) (envs.Env, error){
-		"MountainCar": classic.NewMountainCar, "Pendulum": classic.NewPendulum, "Spread": classic.NewSpread,
-		"Sumo": classic.NewSumo, "TicTacToe": classic.NewTicTacToe,
+		"Acrobot": classic.NewAcrobot, "MountainCar": classic.NewMountainCar, "Pendulum": classic.NewPendulum,
+		"Spread": classic.NewSpread, "Sumo": classic.NewSumo, "TicTacToe": classic.NewTicTacToe,
 	} {
 		Register(name, classicDefaults, make)
 	}

@@ -1,5 +1,5 @@
-// Package classic has small environments in pure Go with the dynamics of Gymnasium 1.4: [CartPole], [Pendulum] and
-// [MountainCar]. It also has CartPole without velocities ([MaskedCartPole]) and from pictures
+// Package classic has small environments in pure Go with the dynamics of Gymnasium 1.4: [CartPole], [Pendulum],
+// [Acrobot] and [MountainCar]. It also has CartPole without velocities ([MaskedCartPole]) and from pictures
 // ([CartPolePixels]), the corridor [TMaze], and the board game [ConnectFour], which has action masks. [Sumo],
 // [TicTacToe] and [Spread] are for several agents ([spaces.Seat]).
 //

@@ -75,6 +75,16 @@ func ExampleNewTMaze() {
 	// Output: [4] [true] map[success:1]
 }
 
+func ExampleNewAcrobot() {
+	env, err := classic.NewAcrobot(classic.Config{NumEnvs: 4})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	fmt.Println(envs.Check(env, 100, 1))
+	// Output: <nil>
+}
+
 // Position and angle are all there is to see.
 func ExampleNewMaskedCartPole() {
 	env, err := classic.NewMaskedCartPole(classic.Config{NumEnvs: 2, Seed: 1})

@@ -42,6 +42,9 @@ func TestGoldenGymnasium(t *testing.T) {
 		case "Pendulum-v1":
 			e := &Pendulum{s[0], s[1]}
 			env, state = e, func() []float64 { return []float64{e.theta, e.omega} }
+		case "Acrobot-v1":
+			e := &Acrobot{acrobotState(s)}
+			env, state = e, func() []float64 { return e.state[:] }
 		case "MountainCarContinuous-v0":
 			// Gymnasium keeps this one's state in float32.
 			e := &MountainCar{x: s[0], v: s[1]}
@@ -69,7 +72,7 @@ func TestGoldenGymnasium(t *testing.T) {
 		}
 		seen[c.Environment]++
 	}
-	for _, name := range []string{"CartPole-v1", "Pendulum-v1", "MountainCarContinuous-v0"} {
+	for _, name := range []string{"CartPole-v1", "Pendulum-v1", "Acrobot-v1", "MountainCarContinuous-v0"} {
 		must.Not(t, seen[name] < 3, "%d trajectories of %s, want at least 3", seen[name], name)
 	}
 }
