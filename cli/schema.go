@@ -66,7 +66,7 @@ func fileSchema() object {
 		"preset": object{"enum": preset.Names()}, "strict": object{"type": "boolean"},
 		"pbt": object{"type": "object"}, "launcher": only("launcher"), "distributed": only("distributed"),
 		"member": object{}, "network": evolution["network"].Schema(), "mutation": evolution["mutation"].Schema(),
-		"training": evolution["training"].Schema(), "selection_strategy": selection,
+		"training": evolution["training"].Schema(), "selection_strategy": selection, "tournament_selection": selection,
 	}
 	var presets []any
 	declared := config.Declared("pbt")

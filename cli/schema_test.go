@@ -53,7 +53,7 @@ func TestPeersSchema(t *testing.T) {
 		{"cartpole", "trainer.checkpoint_interval", "auto"}, {"cartpole", "environment.id", "gymnasium:CartPole-v1"},
 		{"cartpole", "trainer.trackers", "[mlflow, {wandb: {project: x}}]"},
 		{"cartpole", "agent.learning_rate", "[1e-3, 2e-3]"},
-		{"evolution", "training.pop_size", "4"}, {"cartpole", "models", "{policy: {class: Bilinear, width: 4}}"},
+		{"evolution", "training.population_size", "4"}, {"cartpole", "models", "{policy: {class: Bilinear, width: 4}}"},
 	} {
 		good = append(good, set(x[0], x[1], x[2]))
 	}

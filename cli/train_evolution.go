@@ -50,6 +50,7 @@ func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections) err
 	}
 	x := &crowd{dir: training["directory"].(string), key: "training.objective", options: &o.Options,
 		notes: settings.Notes, warnings: o.Notes(), full: maps.Clone(c)}
+	delete(x.full, "tournament_selection") // the older name of selection_strategy
 	maps.Copy(x.full, settings.Dict())
 	x.full["seed"] = o.Seed
 	x.member = func() (*trainers.Trainee, runfile.Sections, error) {

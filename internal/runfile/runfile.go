@@ -60,6 +60,7 @@ var known = []struct {
 	{"network", Evolutions},
 	{"mutation", Evolutions},
 	{"selection_strategy", Evolutions},
+	{"tournament_selection", Evolutions}, // an older name of selection_strategy
 	{"training", Evolutions},
 }
 

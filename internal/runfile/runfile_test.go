@@ -32,7 +32,7 @@ func TestCheck(t *testing.T) {
 		{"{preset: isaaclab, strict: true, pbt: {}, launcher: {}, environment: {}, agent: {}, models: {}, " +
 			"replay_buffer: {}}",
 			population, nil},
-		{"{strict: true, seed: 1, environment: {}, agent: {}, trainer: {}, network: {}, selection_strategy: {}, " +
+		{"{strict: true, seed: 1, environment: {}, agent: {}, trainer: {}, network: {}, tournament_selection: {}, " +
 			"models: null}",
 			evolution, nil},
 		{"{pbt: {}, agent: 3, member: {a: b}, launcher: {}}", ^Evolutions, nil},

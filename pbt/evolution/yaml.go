@@ -170,10 +170,25 @@ func (t trainingSection) options() Options {
 	}
 }
 
+// aliases are the names of AgileRL's classes and trainers, and of older manifests.
+var aliases = map[string]config.Alias{
+	"mutation.no_mutation":     {Key: "mutation.probabilities.no_mut"},
+	"mutation.architecture":    {Key: "mutation.probabilities.arch_mut"},
+	"mutation.new_layer_prob":  {Key: "mutation.probabilities.new_layer"},
+	"mutation.parameters":      {Key: "mutation.probabilities.params_mut"},
+	"mutation.activation":      {Key: "mutation.probabilities.act_mut"},
+	"mutation.rl_hp":           {Key: "mutation.probabilities.rl_hp_mut"},
+	"mutation.hp_config":       {Key: "mutation.rl_hp_selection"},
+	"training.population_size": {Key: "training.pop_size"},
+	"training.target":          {Key: "training.target_score"},
+	"training.checkpoint":      {Key: "training.checkpoint_steps"},
+	"tournament_selection":     {Key: "selection_strategy", Note: "the section's older name"},
+}
+
 // FromYAML reads a manifest as AgileRL's are: the sections mutation, selection_strategy, training and network, with
-// AgileRL's keys and defaults. The sections algorithm and environment are handed through. gorl adds the keys strict and
-// seed; in mutation activation_selection, preserve and mutate_elite; in training target_generations,
-// pre_training_mutation (default true), objective, directory, parallel and progress_steps.
+// AgileRL's keys and defaults, also under the names of AgileRL's classes. The sections algorithm and environment are
+// handed through. gorl adds the keys strict and seed; in mutation activation_selection, preserve and mutate_elite; in
+// training target_generations, pre_training_mutation (default true), objective, directory, parallel and progress_steps.
 //
 // Hyperparameters in rl_hp_selection go by gorl's names or by AgileRL's (lr, gamma, ...), also of one group of IPPO and
 // MAPPO (speaker.lr). hyperparameters are further names, of those that only the caller's trainees have.
@@ -191,7 +206,7 @@ func FromYAML(data []byte, hyperparameters ...string) (*Settings, error) {
 func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error) {
 	f := manifestDefaults()
 	f.known = hyperparameters
-	if err := config.Merge(&f, dict, config.Options{Prefix: "evolution"}); err != nil {
+	if err := config.Merge(&f, dict, config.Options{Prefix: "evolution", Aliases: aliases}); err != nil {
 		return nil, err
 	}
 	if t := f.Training; t.TargetGenerations != 0 && t.Target == nil {
@@ -220,7 +235,16 @@ func init() {
 	m := manifestDefaults()
 	for name, defaults := range map[string]any{"mutation": m.Mutation, "training": m.Training,
 		"network": networkDefaults(), "tournament": tournamentDefaults(), "multi_frequency": multiFrequencyDefaults()} {
-		config.Declare("evolution", name, defaults)
+		others := []string{}
+		for alias := range aliases {
+			if key, ok := strings.CutPrefix(alias, name+"."); ok {
+				others = append(others, key)
+			}
+		}
+		if name == "multi_frequency" {
+			others = append(others, "n_open")
+		}
+		config.Declare("evolution", name, defaults, others...)
 	}
 }
 

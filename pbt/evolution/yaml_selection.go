@@ -75,7 +75,8 @@ func (f *manifest) selection(s *Settings) error {
 // multiFrequency is selection for MF-PBT. n_individuals_per_subpopulation sets the population's size.
 func (f *manifest) multiFrequency(s *Settings) error {
 	x := multiFrequencyDefaults()
-	if err := config.Merge(&x, f.Selection, config.Options{}); err != nil {
+	open := map[string]config.Alias{"n_open": {Key: "n_open_for_migration"}}
+	if err := config.Merge(&x, f.Selection, config.Options{Aliases: open}); err != nil {
 		return config.Under("evolution", "selection_strategy", err)
 	}
 	if x.RandSeed != nil {

@@ -61,7 +61,7 @@ training:
   evo_steps: 10_240
   eval_steps:
   eval_loop: 3
-  checkpoint_steps: 5000
+  checkpoint: 5000
   save_elite: true
   elite_path: out/elite
   directory: out
@@ -142,17 +142,19 @@ network:
 	}
 }
 
-func TestFromYAMLStrict(t *testing.T) {
+func TestFromYAMLNamesOfClasses(t *testing.T) {
 	s, err := FromYAML([]byte(`
 strict: true
 seed: 5
-mutation: {rand_seed: 9}
-selection_strategy: {tournament_size: 3, elitism: false, eval_loop: 2}
-training: {pop_size: 5, target_score: 1, hpo: true}
+mutation: {no_mutation: 1, architecture: 2, parameters: 3, activation: 4, rl_hp: 5, new_layer_prob: 0.6, rand_seed: 9}
+tournament_selection: {tournament_size: 3, elitism: false, eval_loop: 2}
+training: {population_size: 5, target: 1, hpo: true}
 `))
 	must.Do(t, err)
-	if !s.Options.Mutations.Strict {
-		t.Errorf("mutations %+v", s.Options.Mutations)
+	m := s.Options.Mutations
+	if m.NoMutation != 1 || m.Architecture != 2 || m.Parameters != 3 || m.Activation != 4 || m.RLHP != 5 ||
+		m.NewLayerProb != 0.6 || !m.Strict {
+		t.Errorf("mutations %+v", m)
 	}
 	if want := (strategy.Tournament{TournamentSize: 3, EvalLoop: 2,
 		Strict: true}); s.Options.Strategy != strategy.Strategy(want) {
@@ -170,6 +172,7 @@ training: {pop_size: 5, target_score: 1, hpo: true}
 // refusals are manifests with what their errors say.
 const refusals = `mutations: {} => unknown key "mutations" ; did you mean "mutation"?
 mutation: {probabilities: {no_mutt: 1}} => "mutation.probabilities.no_mutt" ; no_mut"?
+mutation: {no_mutation: 1, rl_ph: 2} => "mutation.rl_ph" ; rl_hp"?
 mutation: {mutation_sd: 0} => "mutation.mutation_sd" is 0
 mutation: {rl_hp_selection: {lr: {mn: 1}}} => "mutation.rl_hp_selection.lr.mn" ; min"?
 mutation: {rl_hp_selection: {larning_rate: {min: 1, max: 2}}} => no such hyperparameter ; did you mean "learning_rate"?
@@ -188,6 +191,7 @@ selection_strategy: {strategy: multi_frequency, n_winers: 2} => n_winners"?
 {selection_strategy: {strategy: multi_frequency}, training: {pop_size: 5}} => a population of 5 cannot be cut
 training: {max_step: 1} => max_steps"?
 training: {evo_steps: 0} => "training.evo_steps" is 0
+training: {pop_size: 3, population_size: 4} => population_size
 network: {arch: resnet} => "network.arch" is "resnet"
 network: {recurrent: {kind: gur}} => "network.recurrent.kind" is "gur" ; want one of "none", "gru"
 network: {recurrent: {hidden_size: 3}} => "network.recurrent.hidden_size"
@@ -207,7 +211,7 @@ func TestFromYAMLRefuses(t *testing.T) {
 
 func FuzzFromYAML(f *testing.F) {
 	f.Add([]byte(example))
-	f.Add([]byte("strict: true\nmutation: {mutation_sd: 1}\n"))
+	f.Add([]byte("strict: true\nmutation: {no_mutation: 1}\n"))
 	f.Add([]byte("selection_strategy: {strategy: multi_frequency, n_subpopulations: 0}\ntraining: {pop_size: 9}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := FromYAML(data, "horizon")
