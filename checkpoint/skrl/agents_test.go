@@ -148,6 +148,9 @@ func (k kind) models(sp spaces.Set, gaussian models.GaussianConfig, seed int64) 
 // build makes the gorl agent that a kind describes, with parameters of its own.
 func (k kind) build(t testing.TB, seed int64) agent {
 	t.Helper()
+	if why := tensor.BFloat16.Supported(tensor.CPU); why != nil && k.Config["mixed_precision"] == true {
+		t.Skip(why)
+	}
 	sp := k.spaces()
 	gaussian := models.DefaultGaussianConfig()
 	gaussian.InitialLogStd, gaussian.FixedLogStd = k.InitialLogStd, k.FixedLogStd
