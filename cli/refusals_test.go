@@ -78,7 +78,8 @@ func TestTrainWrongUse(t *testing.T) {
 	refuses(t, commandline.WrongUse, calls)
 	_, stderr := gorl(t, commandline.WrongUse, "train", "-c", "short.yaml", "--out", "a\xff")
 	has(t, stderr, `a\xff`)
-	_, stderr = gorl(t, 0, "train", "-c", "short.yaml", "--check", "-s", "environment={id: CartPolePixels, num_envs: 4}")
+	_, stderr = gorl(t, 0, "train", "-c", "short.yaml", "--check",
+		"-s", "environment={id: CartPolePixels, num_envs: 4}")
 	matches(t, stderr, `note: models.mlp reads pictures as numbers from 0 to 255`)
 	refuses(t, commandline.Failed, [][2]string{
 		{"train -c short.yaml --set 'environment={id: \"gymnasium:CartPole-v1\", python: ./none}'", "./none"}})
