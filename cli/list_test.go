@@ -34,7 +34,7 @@ func TestList(t *testing.T) {
 		t.Errorf("the overview has %d lines", lines)
 	}
 	for call, patterns := range map[string][]string{
-		"list": {`(?m)^environments +environment.id +.*Acrobot, CartPole, CartPolePixels`,
+		"list": {`(?m)^environments +environment.id +Acrobot, .*CartPole, CartPolePixels`,
 			`(?m)^agents +agent.class +AMP, IPPO, MAPPO, PPO$`,
 			`Bilinear`,
 			`(?m)^pbt +preset +isaacgymenvs, isaaclab,`, "gorl list KIND"},
