@@ -123,27 +123,32 @@ func TestRefused(t *testing.T) {
 		"ActivationSelection: ":          mutations(func(m *Mutations) { m.ActivationSelection = []string{"swiss"} }),
 		"ActivationSelection is empty":   mutations(func(m *Mutations) { m.ActivationSelection = []string{} }),
 		`did you mean "overlap"?`:        mutations(func(m *Mutations) { m.Preserve = "overlaps" }),
-		"Limits: limits of hidden layers": mutations(func(m *Mutations) {
+		"Limits: hidden layers are 3 to 1": mutations(func(m *Mutations) {
 			m.Limits = Limits{MinLayers: 3, MaxLayers: 1}
 		}),
-		"limits of critic":                       limited("critic", Limits{MinLayers: -1}),
-		`did you mean "critic"?`:                 limited("critc", DefaultLimits()),
-		`hyperparameter "learning"`:              tuned("learning", RLParameter{}),
-		"grow_factor is 0.9":                     tuned("tau", RLParameter{Min: 1, Max: 2, GrowFactor: 0.9}),
-		"shrink_factor is 1.5":                   tuned("tau", RLParameter{Min: 1, Max: 2, ShrinkFactor: 1.5}),
-		`dtype is "text"`:                        tuned("tau", RLParameter{Min: 1, Max: 2, Kind: "text"}),
-		"must be whole":                          tuned("tau", RLParameter{Min: 0.5, Max: 2, Kind: KindInt}),
-		`"tau" is not in the registry`:           tuned("tau", RLParameter{Min: 0.1, Max: 1}),
-		`no hyperparameter "gamma"`:              tuned("gamma", RLParameter{Min: 0.1, Max: 1}),
-		`0 of 4 groups are the policy's`:         registry(func(r *Registry) { r.Groups[0].Policy = false }),
-		`2 of 4 groups are the policy's`:         registry(func(r *Registry) { r.Groups[1].Policy = true }),
-		`"critic" is named twice`:                registry(func(r *Registry) { r.Groups[2].Name = "critic" }),
-		`did you mean "target_critic"?`:          registry(func(r *Registry) { r.Groups[3].Name = "target_crtic" }),
-		`"target_critic" has an architecture`:    registry(func(r *Registry) { r.Groups = r.Groups[:3] }),
-		`no optimizer "adam"`:                    registry(func(r *Registry) { r.Optimizers[0].Name = "adam" }),
-		`members have no hyperparameter "lr_"`:   registry(func(r *Registry) { r.Optimizers[0].LearningRate = "lr_" }),
-		`"target_critic" is like "target_actor"`: registry(func(r *Registry) { r.Groups[3].Like = "target_actor" }),
-		`a network is named "a/b"`:               registry(func(r *Registry) { r.Groups[1].Name = "a/b" }),
+		"limits of critic":               limited("critic", Limits{MinLayers: -1}),
+		`did you mean "critic"?`:         limited("critc", DefaultLimits()),
+		`hyperparameter "learning"`:      tuned("learning", RLParameter{}),
+		"grow_factor is 0.9":             tuned("tau", RLParameter{Min: 1, Max: 2, GrowFactor: 0.9}),
+		"shrink_factor is 1.5":           tuned("tau", RLParameter{Min: 1, Max: 2, ShrinkFactor: 1.5}),
+		`dtype is "text"`:                tuned("tau", RLParameter{Min: 1, Max: 2, Kind: "text"}),
+		"must be whole":                  tuned("tau", RLParameter{Min: 0.5, Max: 2, Kind: KindInt}),
+		`"tau" is not in the registry`:   tuned("tau", RLParameter{Min: 0.1, Max: 1}),
+		`no hyperparameter "gamma"`:      tuned("gamma", RLParameter{Min: 0.1, Max: 1}),
+		`0 of 2 groups are the policy's`: registry(func(r *Registry) { r.Groups[0].Policy = false }),
+		`2 of 2 groups are the policy's`: registry(func(r *Registry) { r.Groups[1].Policy = true }),
+		`"critic" is named twice`:        registry(func(r *Registry) { r.Groups[0].Shared = []string{"critic"} }),
+		`did you mean "actor"?`: registry(func(r *Registry) {
+			r.Groups[0].Name, r.Optimizers = "acto", nil
+		}),
+		`"target_critic" has an architecture`:  registry(func(r *Registry) { r.Groups[1].Shared = nil }),
+		`no optimizer "adam"`:                  registry(func(r *Registry) { r.Optimizers[0].Name = "adam" }),
+		`trains "actr", which is in no group`:  registry(func(r *Registry) { r.Optimizers[0].Networks[0] = "actr" }),
+		`members have no hyperparameter "lr_"`: registry(func(r *Registry) { r.Optimizers[0].LearningRate = "lr_" }),
+		`shared with "actor", but its arrays are others`: registry(func(r *Registry) {
+			r.Groups[0].Shared = append(r.Groups[0].Shared, "absent")
+		}),
+		`a network is named "a/b"`: registry(func(r *Registry) { r.Groups[1].Name = "a/b" }),
 		"(arch_mut, act_mut) a weight of 0": func(_ *Options, s *checkpoint.Snapshot) {
 			delete(s.Values, "architectures")
 		},

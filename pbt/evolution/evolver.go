@@ -207,16 +207,16 @@ func (e *Evolver) noise(snap *checkpoint.Snapshot, rng *rand.Rand) (*checkpoint.
 		if e.mutations.Strict {
 			noisy = resetOptimizers(noisy)
 		}
-		next[i] = withoutRollout(noisy)
+		next[i] = e.registry.settle(noisy)
 		counts = append(counts, fmt.Sprintf("%s%d", p.title(), len(names)))
 	}
 	what := fmt.Sprintf("%s(%s of the policy's matrices)", kindParameters, strings.Join(counts, ", "))
 	return joined(snap, parts, next), what, nil
 }
 
-// edit changes the architecture or the activation (by kind) of the networks in the registry's groups. It is drawn over
-// the policies of all agents, and for one agent, whose other networks follow. Under Strict all agents get an edit of
-// the architecture.
+// edit changes the architecture or the activation (by kind) of the networks in the registry's groups; shared networks
+// follow afterwards. It is drawn over the policies of all agents, and for one agent, whose other networks follow. Under
+// Strict all agents get an edit of the architecture.
 //
 // An edit that limits forbid changes nothing, but under Strict it still resets the optimizers: AgileRL rebuilds those
 // of all agents after every mutation of networks.
@@ -262,7 +262,7 @@ func (e *Evolver) edit(snap *checkpoint.Snapshot, kind string, rng *rand.Rand) (
 	var texts []string
 	for i, p := range parts {
 		if len(done[i].Done) > 0 {
-			next[i] = withoutRollout(done[i].Snapshot)
+			next[i] = e.registry.settle(done[i].Snapshot)
 			texts = append(texts, p.title()+done[i].String())
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// handmade is a snapshot of a custom agent: an actor and a critic with architectures, each with a target that is like
-// it, two optimizers and a rollout in progress.
+// handmade is a snapshot of a custom agent: an actor and a critic with architectures, each with a target, two
+// optimizers and a rollout in progress.
 func handmade(t *testing.T) (*checkpoint.Snapshot, Registry) {
 	t.Helper()
 	a := must.Get(description.NewArchitecture(spaces.NewBox(-1, 1, 3), nil, 0, []int{8, 8}, "tanh"))(t)
@@ -43,7 +43,8 @@ func handmade(t *testing.T) (*checkpoint.Snapshot, Registry) {
 		steps[optimizer] = int64(7)
 		shapes := map[string][]int64{
 			"head.0.weight": {8, 3}, "head.0.bias": {8}, "head.1.weight": {8, 8}, "head.1.bias": {8},
-			"head.out.weight": {1, 8}, "head.out.bias": {1},
+			"head.out.weight": {1,
+				8}, "head.out.bias": {1},
 		}
 		for _, name := range slices.Sorted(maps.Keys(shapes)) {
 			shape := shapes[name]
@@ -57,9 +58,10 @@ func handmade(t *testing.T) (*checkpoint.Snapshot, Registry) {
 	snap.Arrays["observation_preprocessor/running_mean"] = checkpoint.ArrayFloat64([]int64{3}, []float64{1, 2, 3})
 	snap.Values = map[string]any{"architectures": tree, "optimizer_steps": steps, "rollout_steps": int64(5)}
 	return snap, Registry{
-		Groups: []NetworkGroup{{Name: "actor", Policy: true}, {Name: "critic"}, {Name: "target_actor", Like: "actor"},
-			{Name: "target_critic", Like: "critic"}},
-		Optimizers:      []OptimizerConfig{{"actor_adam", "lr_actor"}, {"critic_adam", "lr_critic"}},
+		Groups: []NetworkGroup{{Name: "actor", Shared: []string{"target_actor"}, Policy: true}, {Name: "critic",
+			Shared: []string{"target_critic"}}},
+		Optimizers: []OptimizerConfig{{"actor_adam", []string{"actor"}, "lr_actor"}, {"critic_adam", []string{"critic"},
+			"lr_critic"}},
 		Hyperparameters: []string{"lr_actor", "lr_critic", "batch_size"},
 	}
 }
@@ -80,7 +82,7 @@ func evolver(t *testing.T, m Mutations) (*Evolver, pbt.Candidate) {
 }
 
 // evolve checks what holds for every mutation: the candidate given is not changed, the same numbers give the same
-// result, and everything fits together.
+// result, targets are copies, and everything fits together.
 func evolve(t *testing.T, e *Evolver, in pbt.Candidate, seed uint64) (pbt.Candidate, string) {
 	t.Helper()
 	before, _ := handmade(t)
@@ -100,14 +102,11 @@ func evolve(t *testing.T, e *Evolver, in pbt.Candidate, seed uint64) (pbt.Candid
 		return out, what
 	}
 	all := must.Get(Architectures(out.Snapshot))(t)
-	for _, network := range []string{"actor", "critic", "target_actor", "target_critic"} {
+	for _, network := range []string{"actor", "critic"} {
 		if _, err := load(out.Snapshot.Arrays, network+"/", all[network]); err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
 		optimizer := network + "_adam"
-		if strings.HasPrefix(network, "target_") {
-			continue
-		}
 		for name, a := range layout.Below(out.Snapshot, network) {
 			for _, moment := range []string{"/exp_avg/", "/exp_avg_sq/"} {
 				if m := out.Snapshot.Arrays[optimizer+moment+network+"/"+name]; !slices.Equal(m.Shape, a.Shape) {
@@ -119,8 +118,16 @@ func evolve(t *testing.T, e *Evolver, in pbt.Candidate, seed uint64) (pbt.Candid
 	return out, what
 }
 
-func checkRollout(t *testing.T, s *checkpoint.Snapshot, what string) {
+func checkShared(t *testing.T, s *checkpoint.Snapshot, what string) {
 	t.Helper()
+	for _, network := range []string{"actor", "critic"} {
+		must.Equal(t, what+": the target of "+network, layout.Below(s, network), layout.Below(s, "target_"+network))
+		tree := s.Values["architectures"].(map[string]any)
+		if !cmp.Equal(tree[network], tree["target_"+network]) {
+			t.Errorf("%s: the target has the architecture %v, %s %v", what, tree["target_"+network], network,
+				tree[network])
+		}
+	}
 	if s.Values["rollout_steps"] != int64(0) || len(layout.Below(s, "rollout")) > 0 {
 		t.Errorf("%s: a rollout of other weights goes on", what)
 	}
@@ -142,7 +149,7 @@ func TestArchitectureOfCustomAgent(t *testing.T) {
 			}
 			continue
 		}
-		checkRollout(t, out.Snapshot, what)
+		checkShared(t, out.Snapshot, what)
 		all, _ := Architectures(out.Snapshot)
 		if !all["actor"].Equal(all["critic"]) {
 			t.Errorf("%s leads to %v and %v", what, all["actor"], all["critic"])
@@ -171,7 +178,7 @@ func TestNoiseOfCustomAgent(t *testing.T) {
 		if !strings.HasPrefix(what, "param(") {
 			t.Errorf("said was %q", what)
 		}
-		checkRollout(t, out.Snapshot, what)
+		checkShared(t, out.Snapshot, what)
 		if cmp.Equal(layout.Below(in.Snapshot, "actor"), layout.Below(out.Snapshot, "actor")) ||
 			!cmp.Equal(layout.Below(in.Snapshot, "critic"), layout.Below(out.Snapshot, "critic")) {
 			t.Error("noise belongs to the policy and to nothing else")

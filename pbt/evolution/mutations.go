@@ -150,7 +150,7 @@ func (m Mutations) Validate() error {
 		wrong("Preserve is %q; give one of %q%s", m.Preserve, known, config.Hint(string(m.Preserve), known))
 	}
 	if err := cmp.Or(m.Limits, DefaultLimits()).check(); err != nil {
-		wrong("Limits: limits of %w", err)
+		wrong("Limits: %w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.NetworkLimits)) {
 		if err := m.NetworkLimits[name].check(); err != nil {

@@ -32,13 +32,14 @@ type Registry struct {
 	Hyperparameters []string
 }
 
-// NetworkGroup is a network that is trained.
+// NetworkGroup is a network that is trained, with the networks that are copies of it.
 type NetworkGroup struct {
 	// Name is the network's name in snapshots: "actor" for arrays such as "actor/head.0.weight".
 	Name string
+	// Shared are networks with the same weights, such as target networks: after a mutation they are copies of this one.
+	Shared []string
 	// Like is another group whose architecture this one always has, with weights of its own, as AMP's second critic
-	// has the value network's and a target network its network's. It gets the other's edits, activation and limits.
-	// Empty for none.
+	// has the value network's. It gets the other's edits, activation and limits. Empty for none.
 	Like string
 	// Policy marks the network that leads: edits are drawn for it, and noise is put on its weights.
 	Policy bool
@@ -48,6 +49,8 @@ type NetworkGroup struct {
 type OptimizerConfig struct {
 	// Name is the optimizer's name in snapshots.
 	Name string
+	// Networks are those that it trains.
+	Networks []string
 	// LearningRate is the hyperparameter that holds its learning rate. Under Strict a mutation of that resets the
 	// optimizer. Empty if there is none.
 	LearningRate string
@@ -71,10 +74,15 @@ func RegistryOf(snap *checkpoint.Snapshot) (Registry, error) {
 		}
 		r.Groups = append(r.Groups, g)
 	}
-	for _, name := range layout.OptimizersIn(snap) {
+	optimizers := layout.OptimizersIn(snap)
+	for _, name := range optimizers {
 		o := OptimizerConfig{Name: name, LearningRate: layout.LearningRate}
 		if own, ok := strings.CutSuffix(name, "_optimizer"); ok && slices.Contains(networks, own) { // the discriminator
-			o.LearningRate = own + "_learning_rate"
+			o.Networks, o.LearningRate = []string{own}, own+"_learning_rate"
+		} else { // the common one trains the networks that have none of their own
+			o.Networks = slices.DeleteFunc(slices.Clone(networks), func(n string) bool {
+				return slices.Contains(optimizers, n+"_optimizer")
+			})
 		}
 		r.Optimizers = append(r.Optimizers, o)
 	}
@@ -111,8 +119,8 @@ func (p *problems) add(format string, args ...any) {
 	*p = append(*p, fmt.Errorf("evolution: registry: "+format, args...))
 }
 
-// Validate checks what can be checked without a member: names are given once, exactly one group is the policy's, and
-// Like names another group that leads. The error joins all problems.
+// Validate checks what can be checked without a member: names are given once, exactly one group is the policy's, Like
+// names another group that leads, and optimizers train networks of the groups. The error joins all problems.
 func (r Registry) Validate() error {
 	var wrong problems
 	policies, seen := 0, map[string]bool{}
@@ -120,13 +128,17 @@ func (r Registry) Validate() error {
 		if g.Policy {
 			policies++
 		}
-		switch {
-		case g.Name == "" || strings.Contains(g.Name, "/"):
-			wrong.add("a network is named %q; give the name before the first slash of its arrays", g.Name)
-		case seen[g.Name]:
-			wrong.add("the network %q is named twice", g.Name)
+		for _, name := range append([]string{g.Name}, g.Shared...) {
+			switch {
+			case name == "" || strings.Contains(name, "/"):
+				wrong.add("a network is named %q; give the name before the first slash of its arrays", name)
+			case seen[name]:
+				wrong.add("the network %q is named twice", name)
+			}
+			seen[name] = true
 		}
-		seen[g.Name] = true
+	}
+	for _, g := range r.Groups {
 		i := slices.IndexFunc(r.Groups, func(o NetworkGroup) bool { return o.Name == g.Like })
 		if g.Like != "" && (i < 0 || r.Groups[i].Like != "" || g.Policy) {
 			wrong.add("the network %q is like %q; that must be another group, which is like no other, and the "+
@@ -136,19 +148,24 @@ func (r Registry) Validate() error {
 	if policies != 1 {
 		wrong.add("%d of %d groups are the policy's; mark exactly one", policies, len(r.Groups))
 	}
-	names := map[string]bool{}
+	names, networks := map[string]bool{}, slices.Sorted(maps.Keys(seen))
 	for _, o := range r.Optimizers {
 		if o.Name == "" || names[o.Name] {
 			wrong.add("an optimizer is named %q; every one needs a name of its own", o.Name)
 		}
 		names[o.Name] = true
+		for _, n := range o.Networks {
+			if !seen[n] {
+				wrong.add("the optimizer %q trains %q, which is in no group%s", o.Name, n, config.Hint(n, networks))
+			}
+		}
 	}
 	return errors.Join(wrong...)
 }
 
-// Check compares the registry with the snapshot of a member: everything that the registry names exists there, and every
-// network with an architecture is in a group. The error joins all problems, with the nearest name for one that does not
-// exist.
+// Check compares the registry with the snapshot of a member: everything that the registry names exists
+// there, shared networks have the shapes of those that they follow, and every network with an architecture is in a
+// group. The error joins all problems, with the nearest name for one that does not exist.
 func (r Registry) Check(snap *checkpoint.Snapshot, hyperparameters map[string]float64) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -170,7 +187,8 @@ func (r Registry) check(snap *checkpoint.Snapshot, hyperparameters map[string]fl
 	recorded := layout.Map(snap.Values, layout.Architectures)
 	architectures, _ := Architectures(snap) // none where one of them cannot be read
 	for _, g := range r.Groups {
-		if seen[g.Name] = true; len(layout.Below(snap, g.Name)) == 0 {
+		own := layout.Below(snap, g.Name)
+		if seen[g.Name] = true; len(own) == 0 {
 			wrong.add("members have no network %q: their snapshots have %q%s", g.Name, known,
 				config.Hint(g.Name, known))
 		}
@@ -178,10 +196,16 @@ func (r Registry) check(snap *checkpoint.Snapshot, hyperparameters map[string]fl
 		if recorded != nil && g.Like != "" && (len(like.Parts) == 0 || !a.Equal(like)) {
 			wrong.add("the network %q is to be like %q, but its architecture is another", g.Name, g.Like)
 		}
+		for _, shared := range g.Shared {
+			seen[shared] = true
+			if !sameShapes(own, layout.Below(snap, shared)) {
+				wrong.add("the network %q is shared with %q, but its arrays are others", shared, g.Name)
+			}
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(recorded)) {
 		if !seen[name] {
-			wrong.add("the network %q has an architecture and is in no group; give it one", name)
+			wrong.add("the network %q has an architecture and is in no group; name it, as a group or as shared", name)
 		}
 	}
 	optimizers, settings := layout.OptimizersIn(snap), slices.Sorted(maps.Keys(hyperparameters))
@@ -198,4 +222,12 @@ func (r Registry) check(snap *checkpoint.Snapshot, hyperparameters map[string]fl
 		wrong = append(wrong, missing(name, settings))
 	}
 	return errors.Join(wrong...)
+}
+
+// sameShapes reports whether two networks have arrays of the same names, types and shapes.
+func sameShapes(a, b map[string]checkpoint.Array) bool {
+	return len(a) > 0 && maps.EqualFunc(a, b, func(x, y checkpoint.Array) bool {
+		return x.DType == y.DType &&
+			slices.Equal(x.Shape, y.Shape)
+	})
 }
