@@ -40,6 +40,9 @@ var (
 // kinds are all kinds of wrappers, sorted by name.
 var kinds = []kind{
 	of("clip_action", "", actionLimits{}, func(env envs.Env, s actionLimits) (envs.Env, error) {
+		if s.Low == nil && s.High == nil {
+			return made(wrappers.NewClipAction(env))
+		}
 		low, high := math.Inf(-1), math.Inf(1)
 		if s.Low != nil {
 			low = *s.Low

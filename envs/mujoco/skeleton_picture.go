@@ -23,13 +23,22 @@ func (m *Model) Pictures(rows [][]float64, cfg RenderConfig) ([]image.Image, err
 		if len(row) != m.NQ() {
 			return nil, fmt.Errorf("mujoco: row %d has %d positions, the model %d", k, len(row), m.NQ())
 		}
-		copy(d.pose.QPos(0), row)
-		if err := d.pose.forward(0, 0, 1); err != nil {
+		picture, err := d.posed(m, row)
+		if err != nil {
 			return nil, fmt.Errorf("mujoco: row %d: %w", k, err)
 		}
-		out = append(out, d.picture(m, d.pose.data[0], nil))
+		out = append(out, picture)
 	}
 	return out, nil
+}
+
+// posed draws the model with positions (NQ).
+func (d *drawing) posed(m *Model, qpos []float64) (image.Image, error) {
+	copy(d.pose.QPos(0), qpos)
+	if err := d.pose.forward(0, 0, 1); err != nil {
+		return nil, err
+	}
+	return d.picture(m, d.pose.data[0], nil), nil
 }
 
 // SkeletonModel compiles a model of a skeleton whose bones are capsules, to draw clips of any skeleton

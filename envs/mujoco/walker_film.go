@@ -58,14 +58,15 @@ func WalkerFilm(path string, act func(observation, action []float32) error, cfg 
 	}
 	look := walker.cfg.Render
 	look.Title = "reference gait"
+	reference, err := newDrawing(walker.Model(), look)
+	if err != nil {
+		return err
+	}
+	defer reference.close()
 	pose := make([]float64, walkerDOF)
 	gait := func(i int) (image.Image, error) {
 		walker.Motion().At(float64(i)/rate, pose, nil)
-		pictures, err := walker.Model().Pictures([][]float64{pose}, look)
-		if err != nil {
-			return nil, err
-		}
-		return pictures[0], nil
+		return reference.posed(walker.Model(), pose)
 	}
 	return film.SaveGIF(path, frames, rate, film.Panel{Frame: policy}, film.Panel{Frame: gait})
 }

@@ -23,25 +23,33 @@ type ClipAction struct {
 // NewClipAction returns env with its actions clipped. The action space must be a Box. A dimension without a limit is
 // not clipped.
 func NewClipAction(env envs.Env) (*ClipAction, error) {
-	return newClipAction("NewClipAction", env, math.Inf(-1), math.Inf(1))
+	return newClipAction(env, "NewClipAction")
 }
 
-// NewClipActionTo returns env with its actions clipped to [low, high] and to the limits of its action space, a Box.
-// Both low and high may be infinite. NewClipActionTo gives limits to simulators whose action spaces have none.
-func NewClipActionTo(env envs.Env, low, high float64) (*ClipAction, error) {
-	return newClipAction("NewClipActionTo", env, low, high)
-}
-
-// newClipAction is NewClipActionTo. who is the constructor's name, for errors.
-func newClipAction(who string, env envs.Env, low, high float64) (*ClipAction, error) {
-	l, err := newLimits(who, env, low, high)
-	if err != nil {
-		return nil, err
-	}
+// newClipAction clips to the limits that the action space has. who is the constructor's name, for errors.
+func newClipAction(env envs.Env, who string) (*ClipAction, error) {
 	space, err := boxOf(env, who, "action")
 	if err != nil {
 		return nil, err
 	}
+	c := &ClipAction{inner: inner{env}, set: env.Spaces(), actions: make([]float32, env.NumEnvs()*space.Width())}
+	c.set.Action = space
+	return c, nil
+}
+
+// NewClipActionTo returns env with its actions clipped to [low, high] and to the limits of its action space, a Box.
+// One of low and high may be infinite. It gives limits to simulators whose action spaces have none.
+func NewClipActionTo(env envs.Env, low, high float64) (*ClipAction, error) {
+	const who = "NewClipActionTo"
+	l, err := newLimits(who, env, low, high)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newClipAction(env, who)
+	if err != nil {
+		return nil, err
+	}
+	space := c.set.Action
 	limited, _ := l.box(space)
 	// The Box that box returns has the default type; that of the actions does not change.
 	limited.DType = space.DType
@@ -52,7 +60,6 @@ func newClipAction(who string, env envs.Env, low, high float64) (*ClipAction, er
 				[]float64{low, high}, space, i)
 		}
 	}
-	c := &ClipAction{inner: inner{env}, set: env.Spaces(), actions: make([]float32, env.NumEnvs()*space.Width())}
 	c.set.Action = limited
 	return c, nil
 }
@@ -68,7 +75,13 @@ func (c *ClipAction) Step(actions []float32) (*envs.Step, error) {
 	}
 	w := space.Width()
 	for i, a := range actions {
-		c.actions[i] = min(max(a, space.Low[i%w]), space.High[i%w])
+		if space.Low != nil {
+			a = max(a, space.Low[i%w])
+		}
+		if space.High != nil {
+			a = min(a, space.High[i%w])
+		}
+		c.actions[i] = a
 	}
 	return c.within.Step(c.actions)
 }

@@ -154,7 +154,7 @@ func (r *Record) Step(actions []float32) (*envs.Step, error) {
 			return nil, err
 		}
 		r.begin(s)
-	} else {
+	} else if r.running {
 		r.remember(s)
 	}
 	return s, nil

@@ -57,7 +57,7 @@ func TestActionWrappers(t *testing.T) {
 		return spaces.Space{Kind: spaces.Box, Shape: []int{2}, Low: low, High: high}
 	}
 	limits := space([]float32{-2, 0}, []float32{2, 10})
-	half := space([]float32{-2, 0}, nil)
+	half, fixed := space([]float32{-2, 0}, nil), space([]float32{-2, 1}, []float32{2, 1})
 	wide := spaces.NewBox(-math.MaxFloat32, math.MaxFloat32, 2)
 	to := func(low, high float64) wrap {
 		return func(e envs.Env) (envs.Env, error) { return wrappers.NewClipActionTo(e, low, high) }
@@ -71,6 +71,7 @@ func TestActionWrappers(t *testing.T) {
 	}{
 		{clipAction, limits, limits, []float32{-3, 11, 1.5, -1}, []float32{-2, 10, 1.5, 0}},
 		{clipAction, half, half, []float32{-3, 11, 1.5, -1}, []float32{-2, 11, 1.5, 0}},
+		{clipAction, fixed, fixed, []float32{-3, 11, 1.5, -1}, []float32{-2, 1, 1.5, 1}},
 		{clipAction, spaces.Unbounded(2), spaces.Unbounded(2), []float32{-3, 1e9, 1.5, -1},
 			[]float32{-3, 1e9, 1.5, -1}},
 		{to(-1, 1), limits, space([]float32{-1, 0}, []float32{1, 1}), []float32{-3, 11, .5, -1},

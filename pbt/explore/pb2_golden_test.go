@@ -11,7 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
-// goldenPB2 is the file testdata/pb2/ray.json, which make.py beside it writes with the original's program.
+// goldenPB2 is the file testdata/pb2/ray.json. make.py beside it writes the file with the original program.
 // Hyperparameters are in the order of the original, which is the reverse of gorl's.
 type goldenPB2 struct {
 	Bounds                   map[string][2]float64

@@ -51,7 +51,7 @@ type facts struct {
 // drawable values are finite, and so are their differences.
 func drawable(v float64) bool { return math.Abs(v) < 1e150 }
 
-// gather takes the facts from a history. A history without members, of which there is nothing to draw, is an error.
+// gather takes the facts from a history. A history without members is an error: there is nothing to draw.
 func gather(h *journal.History) (*facts, error) {
 	switch {
 	case h == nil:

@@ -24,7 +24,7 @@ import (
 // no healthy member, by the best of the others. In a subpopulation that does not act only they are replaced, unless
 // Strict is set.
 //
-// The zero value has AgileRL's defaults: two subpopulations, of which the second acts at every fifth interval.
+// The zero value has AgileRL's defaults: two subpopulations. The second one acts at every fifth interval.
 type MultiFrequency struct {
 	// Subpopulations is their number, which divides the population into parts of at least 3. 0 means 2.
 	Subpopulations int

@@ -113,6 +113,10 @@ func (l *layout) header() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gymnasium: %w", err)
 	}
+	if headerStart+len(b) > l.Control.Offset {
+		return nil, fmt.Errorf("gymnasium: the header has %d bytes, there is room for %d", headerStart+len(b),
+			l.Control.Offset)
+	}
 	head := make([]byte, headerStart, headerStart+len(b))
 	copy(head, magic)
 	binary.LittleEndian.PutUint32(head[8:], layoutVersion)
