@@ -135,21 +135,20 @@ func TestTicks(t *testing.T) {
 		lo, hi float64
 		want   string
 	}{
-		{Linear.ticker(5), 0, 1, "0 0.2 0.4 0.6 0.8 1"},
+		{Linear.ticker(5), 0, 1, "0 0.2 0.4 0.6 0.8 1.0"},
 		{Linear.ticker(5), -3, 312, "0 100 200 300"},
 		{Linear.ticker(6), 0, 400_000, "0 100k 200k 300k 400k"},
-		{Linear.ticker(6), 0, 1_500_000, "0 500k 1M 1.5M"},
+		{Linear.ticker(6), 0, 1_500_000, "0 0.5M 1.0M 1.5M"},
 		{Linear.ticker(5), 0.9501, 0.9799, "0.96 0.97"},
 		{Linear.ticker(4), 1.0001e-5, 1.0005e-5, "1.0001e-5 1.0002e-5 1.0003e-5 1.0004e-5 1.0005e-5"},
-		{Linear.ticker(2), 0, 2e15, "0 1000T 2000T"},
-		{Linear.ticker(5), -1e-5, 1e-4, "0 5e-5 0.0001"},
-		{Linear.ticker(5), -2, -1, "-2 -1.8 -1.6 -1.4 -1.2 -1"},
-		{Linear.ticker(5), -0.3, 0.3, "-0.2 0 0.2"},
+		{Linear.ticker(2), 0, 2e15, "0 1e15 2e15"},
+		{Linear.ticker(5), -1e-5, 1e-4, "0 5e-5 1e-4"},
+		{Linear.ticker(5), -2, -1, "-2.0 -1.8 -1.6 -1.4 -1.2 -1.0"},
 		{Linear.ticker(5), 1, 1, ""},
-		{Log.ticker(5), 1e-5, 1e-2, "1e-5 0.0001 0.001 0.01"},
-		{Log.ticker(5), 1e-4, 1e-3, "0.0002 0.0004 0.0006 0.0008 0.001"},
-		{Log.ticker(5), 3.1e-4, 3.9e-4, "0.00032 0.00034 0.00036 0.00038"},
-		{Log.ticker(5), 1, 1e12, "1 100 10k 1M 100M 10G 1T"},
+		{Log.ticker(5), 1e-5, 1e-2, "1e-5 1e-4 1e-3 0.01"},
+		{Log.ticker(5), 1e-4, 1e-3, "1e-4 2e-4 5e-4 1e-3"},
+		{Log.ticker(5), 3.1e-4, 3.9e-4, "3.2e-4 3.4e-4 3.6e-4 3.8e-4"},
+		{Log.ticker(5), 1, 1e12, "1 100 1e4 1e6 1e8 1e10 1e12"},
 	} {
 		var labels []string
 		for _, tick := range tt.ticker.Ticks(tt.lo, tt.hi) {

@@ -3,6 +3,8 @@ package plot
 import (
 	"cmp"
 	"math"
+	"slices"
+	"strconv"
 
 	"gonum.org/v1/plot"
 )
@@ -35,4 +37,42 @@ func (s Scale) ticker(want int) plot.Ticker {
 		return plot.TickerFunc(logTicks)
 	}
 	return plot.TickerFunc(func(lo, hi float64) []plot.Tick { return ticks(lo, hi, want) })
+}
+
+// logTicks labels powers of ten, and round numbers between them if there are few.
+func logTicks(lo, hi float64) []plot.Tick {
+	first, last := int(math.Floor(math.Log10(lo))), int(math.Ceil(math.Log10(hi)))
+	every := max(1, (last-first+7)/8)
+	for _, mantissas := range [][]int{{1}, {1, 2, 5}} {
+		var list []plot.Tick
+		labels := 0
+		for e := first; e <= last; e++ {
+			for m := 1; m < 10; m++ {
+				tick := plot.Tick{Value: float64(m) * math.Pow(10, float64(e))}
+				if e%every == 0 && slices.Contains(mantissas, m) {
+					tick.Label = logLabel(tick.Value)
+				}
+				if tick.Value >= lo && tick.Value <= hi && (tick.Label != "" || every == 1) {
+					list = append(list, tick)
+					labels += min(1, len(tick.Label))
+				}
+			}
+		}
+		if labels >= 3 {
+			return list
+		}
+	}
+	list := ticks(lo, hi, 4) // less than a decade: the axis is nearly linear
+	for i := range list {
+		list[i].Label = logLabel(list[i].Value)
+	}
+	return list
+}
+
+func logLabel(v float64) string {
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', 9, 64), 64) // removes rounding errors: 0.30000000000000004
+	if v >= 0.00999 && v < 1e4 {
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return shortExponent(strconv.FormatFloat(v, 'e', -1, 64))
 }

@@ -44,10 +44,10 @@ func Hold(t *testing.T, root func() *cobra.Command) {
 		if status != commandline.Done || stderr != "" {
 			t.Errorf("%s --help ends with %d and says %q", name, status, stderr)
 		}
-		want := []string{"usage: " + prepared.Name() + " " + name + " ", "\nflags:\n", "\nexit status:\n  0 ",
-			"\n  78 "}
+		usage := prepared.Name() + " " + name
+		want := []string{"usage: " + usage, "\nflags:\n", "\nexit status:\n  0 ", "\n  78 "}
 		if name != "help" && name != "completion" { // which are cobra's
-			want = append(want, "\nexamples:\n", "\n  "+prepared.Name()+" "+name)
+			want = append(want, "usage: "+usage+" [flags]", "\nexamples:\n", "\n  "+usage)
 		}
 		for _, w := range want {
 			if !strings.Contains(stdout, w) {
