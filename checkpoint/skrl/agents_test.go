@@ -145,10 +145,18 @@ func (k kind) models(sp spaces.Set, gaussian models.GaussianConfig, seed int64) 
 	return policy, value, err
 }
 
+// unsupported says why this processor cannot compute a kind; nil if it can.
+func (k kind) unsupported() error {
+	if k.Config["mixed_precision"] != true {
+		return nil
+	}
+	return tensor.BFloat16.Supported(tensor.CPU)
+}
+
 // build makes the gorl agent that a kind describes, with parameters of its own.
 func (k kind) build(t testing.TB, seed int64) agent {
 	t.Helper()
-	if why := tensor.BFloat16.Supported(tensor.CPU); why != nil && k.Config["mixed_precision"] == true {
+	if why := k.unsupported(); why != nil {
 		t.Skip(why)
 	}
 	sp := k.spaces()
