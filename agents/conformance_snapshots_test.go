@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -19,19 +20,20 @@ import (
 // resume: a snapshot in mid-rollout, or of a complete one, restored into another agent continues bit for bit, also
 // through a file.
 func (x suite) resume(t *testing.T) {
-	for _, settings := range []map[string]any{nil, {"learning_rate_scheduler": "KLAdaptiveLR"}} {
-		for _, steps := range []int{0, 5, 16, 19} {
-			a, b := x.make(t, 3, settings), x.make(t, 99, settings)
-			w := x.world(5)
-			must(t, agenttest.Advance(a, w, steps))
-			must(t, agenttest.Advance(b, x.world(77), 13))
-			snap := agenttest.Snapshot(t, a)
-			must(t, b.Restore(agenttest.Through(t, snap)))
-			unchanged(t, b, snap, fmt.Sprintf("restored after %d steps", steps))
-			v := w.Clone()
-			must(t, errors.Join(agenttest.Advance(a, w, 21), agenttest.Advance(b, v, 21)))
-			agenttest.Same(t, a, b)
-		}
+	for _, at := range []struct {
+		steps    int
+		settings map[string]any
+	}{{0, nil}, {5, nil}, {16, nil}, {19, map[string]any{"learning_rate_scheduler": "KLAdaptiveLR"}}} {
+		a, b := x.make(t, 3, at.settings), x.make(t, 99, at.settings)
+		w := x.world(5)
+		must(t, agenttest.Advance(a, w, at.steps))
+		must(t, agenttest.Advance(b, x.world(77), 13))
+		snap := agenttest.Snapshot(t, a)
+		must(t, b.Restore(agenttest.Through(t, snap)))
+		unchanged(t, b, snap, fmt.Sprintf("restored after %d steps", at.steps))
+		v := w.Clone()
+		must(t, errors.Join(agenttest.Advance(a, w, 21), agenttest.Advance(b, v, 21)))
+		agenttest.Same(t, a, b)
 	}
 	small := func(a onpolicy.Algorithm) *checkpoint.Snapshot {
 		snap := check.Get(a.Snapshot(agents.SnapshotOptions{}))(t)
@@ -63,12 +65,18 @@ func (x suite) foreign(t *testing.T) {
 		unchanged(t, a, before, what)
 	}
 	refused("empty", checkpoint.NewSnapshot())
-	good := agenttest.Snapshot(t, donor)
+	good := agenttest.Through(t, agenttest.Snapshot(t, donor))
+	like := func() *checkpoint.Snapshot { // good's arrays and values, of which the caller replaces some
+		snap := checkpoint.NewSnapshot()
+		maps.Copy(snap.Arrays, good.Arrays)
+		maps.Copy(snap.Values, good.Values)
+		return snap
+	}
 	for name, array := range good.Arrays {
-		short := agenttest.Through(t, good)
+		short := like()
 		delete(short.Arrays, name)
 		refused("without "+name, short)
-		wrong := agenttest.Through(t, good)
+		wrong := like()
 		wrong.Arrays[name] = checkpoint.ArrayFloat32([]int64{3}, []float32{1, 2, 3})
 		if array.DType == checkpoint.F32 && len(array.Shape) == 1 && array.Shape[0] == 3 {
 			wrong.Arrays[name] = checkpoint.ArrayFloat32([]int64{1}, []float32{1})
@@ -77,11 +85,11 @@ func (x suite) foreign(t *testing.T) {
 	}
 	for _, key := range []string{"agent", "format", "timestep", "updates", "random", "optimizer_steps",
 		"rollout_steps", "scheduler", "scheduler_state"} {
-		short := agenttest.Through(t, good)
+		short := like()
 		delete(short.Values, key)
 		refused("without "+key, short)
 		for _, bad := range []any{-1, "no", 1e9, map[string]any{}} {
-			wrong := agenttest.Through(t, good)
+			wrong := like()
 			wrong.Values[key] = bad
 			if key == "timestep" && bad == 1e9 || key == "updates" && bad == 1e9 {
 				continue // possible
@@ -89,11 +97,11 @@ func (x suite) foreign(t *testing.T) {
 			refused(fmt.Sprintf("%s %v", key, bad), wrong)
 		}
 	}
-	half := agenttest.Through(t, good)
+	half := like()
 	half.Values["scheduler_state"] = map[string]any{"base": 1e-3, "learning_rate": 1e-3, "step": 0.5}
 	refused("with a schedule at half a step", half)
 	if len(a.HiddenSizes()) > 0 {
-		other := agenttest.Through(t, good)
+		other := like()
 		other.Values["sequence_length"] = 1
 		refused("in other sequences", other)
 	}
