@@ -26,17 +26,19 @@ func TestFailureStarts(t *testing.T) {
 	march := marching(t, HumanoidBody()) // wraps after a second
 	clips := []*motions.Clip{march, march}
 	for _, share := range []float64{0, 0.25, 1} {
-		const n = 4000
-		e := characterOf(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: n, Motions: clips, FailureStarts: share})
+		const rows, resets, n = 400, 10, 4000
+		e := characterOf(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: rows, Motions: clips, FailureStarts: share})
 		if share > 0 {
 			copy(e.task.starts.counts[3:4], []float64{3})
 			copy(e.task.starts.counts[8+6:], []float64{1})
 		}
-		envtest.Reset(t, e, -1)
 		var got [2][8]float64
-		for i := range n {
-			clip, part := began(e, i)
-			got[clip][part]++
+		for range resets {
+			envtest.Reset(t, e, -1)
+			for i := range rows {
+				clip, part := began(e, i)
+				got[clip][part]++
+			}
 		}
 		for clip := range got {
 			for part, count := range got[clip] {

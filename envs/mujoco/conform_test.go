@@ -43,7 +43,7 @@ func TestConformCharacters(t *testing.T) {
 		{CharacterConfig{Task: Command, Randomize: everything()}, 3, 2},
 		{CharacterConfig{Recovery: RecoveryConfig{Seconds: 0.3, Share: 0.3}, Randomize: RandomizeConfig{
 			Terrain: TerrainConfig{Slope: 0.4, Steps: 0.1, Rough: 0.05, Levels: 3, Size: 5}}}, 0, 2},
-		{CharacterConfig{Task: Velocity, Velocity: velocity, Recovery: RecoveryConfig{Seconds: 0.3, Share: 0.3}}, 3, 2},
+		{CharacterConfig{Task: Velocity, Velocity: velocity, Recovery: RecoveryConfig{Seconds: 0.3}}, 3, 2},
 	} {
 		for name, body := range bodies {
 			t.Run(fmt.Sprint(name, i), func(t *testing.T) {
