@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -78,14 +79,14 @@ func findRunFile(dir string) (string, error) {
 // choose loads the checkpoint of a run's folder that --checkpoint names.
 func (f *evalFlags) choose(dir string) (*savedRun, error) {
 	latest := filepath.Join(dir, "checkpoints")
-	runs, _ := filepath.Glob(filepath.Join(dir, "*", runFile))
+	runs, _ := fs.Glob(os.DirFS(dir), "*/"+runFile) // the pattern is valid
 	switch {
 	case exists(latest):
 	case runfile.In(dir).Population:
 		latest = ""
 	case len(runs) > 0:
 		return nil, commandline.Usagef("%s is the folder of other runs; give one of them, for instance %s", dir,
-			filepath.Dir(runs[0]))
+			filepath.Join(dir, filepath.Dir(runs[0])))
 	default:
 		return nil, commandline.Usagef("%s has no checkpoints; want the folder of a run, or a checkpoint "+
 			"(.safetensors)", dir)

@@ -169,19 +169,14 @@ func (d *delivery) keep(files map[string]string) {
 
 // fresh returns the artefacts that were not kept, as Files has them.
 func (d *delivery) fresh() map[string]string {
-	files := map[string]string{}
+	files, dir := map[string]string{}, os.DirFS(d.dir)
 	for _, pattern := range artefacts {
-		found, err := filepath.Glob(filepath.Join(d.dir, filepath.FromSlash(pattern)))
-		if err != nil { // a folder whose name has the characters of patterns
-			continue
-		}
-		for _, path := range found {
-			info, err := os.Stat(path)
+		found, _ := fs.Glob(dir, pattern) // the patterns are valid
+		for _, name := range found {
+			info, err := fs.Stat(dir, name)
 			if err != nil || !info.Mode().IsRegular() {
 				continue
 			}
-			name, _ := filepath.Rel(d.dir, path)
-			name = filepath.ToSlash(name)
 			version := fmt.Sprintf("%d bytes of %s", info.Size(), info.ModTime().UTC().Format(time.RFC3339Nano))
 			if d.Files[name] != version {
 				files[name] = version

@@ -142,7 +142,7 @@ func TestSendWholeRun(t *testing.T) {
 func TestArtifacts(t *testing.T) {
 	noGoroutines(t)
 	srv := newServer(t)
-	run := Run{Name: "r", Dir: t.TempDir()}
+	run := Run{Name: "r", Dir: filepath.Join(t.TempDir(), "r[1]")} // brackets have a meaning in patterns
 	write := func(path, text string) {
 		must.Do(t, os.MkdirAll(filepath.Join(run.Dir, filepath.Dir(path)), 0o700))
 		must.Do(t, os.WriteFile(filepath.Join(run.Dir, path), []byte(text), 0o600))
