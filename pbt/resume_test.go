@@ -176,9 +176,7 @@ func TestDamagedFilesAreNotUsed(t *testing.T) {
 		}
 	}
 	stopped := mustNew(t, c.opt)
-	if _, err := stopped.Train(ctx); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
+	must.Refused(stopped.Train(ctx))(t, "context canceled")
 	mustClose(t, stopped)
 	state, best := filepath.Join("002", states.File), stopped.Best()
 	saved := must.Get(states.Decode(read(t, c.opt.Directory, state)))(t)
@@ -191,14 +189,10 @@ func TestDamagedFilesAreNotUsed(t *testing.T) {
 		change func(data []byte) []byte // nil removes it
 	}{
 		"state truncated":     {state, func(d []byte) []byte { return d[:len(d)/2] }},
-		"state empty":         {state, func([]byte) []byte { return nil }},
-		"state foreign":       {state, func([]byte) []byte { return []byte(`{"schema":99}`) }},
 		"state: other parent": {state, replace(`"steps": `, `"steps": 9`)},
 		"state gone":          {state, nil},
 		"snapshot as a path":  {state, replace(`"snapshot": "`, `"snapshot": "../`)},
 		"snapshot flipped":    {snapshot, func(d []byte) []byte { d[len(d)-1] ^= 1; return d }},
-		"snapshot truncated":  {snapshot, func(d []byte) []byte { return d[:len(d)-3] }},
-		"snapshot gone":       {snapshot, nil},
 		"best gone":           {fmt.Sprintf("best/%03d/%06d.safetensors", best.Member, best.Iteration), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -243,25 +237,21 @@ func TestSaveSteps(t *testing.T) {
 	c := newColony(4)
 	c.opt.TotalSteps, c.opt.ProgressSteps = 200, 10
 	want := mustTrain(t, c.opt)
-	found := t.TempDir()
+	found := filepath.Join(t.TempDir(), "killed")
 	c.opt.Directory, c.opt.SaveSteps = t.TempDir(), 20
-	copied := false
 	c.opt.Progress = func(u Update) {
 		// The files that a kill leaves in the third interval, 10 environment steps before its end.
-		if u.Iteration == 3 && u.Event == nil && u.Status.Steps == 140 && !copied {
-			copied = true
-			if err := os.CopyFS(found, os.DirFS(c.opt.Directory)); err != nil {
-				t.Error(err)
-			}
+		if _, err := os.Stat(found); err != nil && u.Iteration == 3 && u.Event == nil && u.Status.Steps == 140 {
+			must.Do(t, os.CopyFS(found, os.DirFS(c.opt.Directory)))
 		}
 	}
 	compare(t, want, mustTrain(t, c.opt))
 	c.opt.Directory, c.opt.Progress = found, nil
 	p := mustNew(t, c.opt)
+	must.Is(t, p.Generation().Iteration, 3, "the interval that it goes on in")
 	for _, m := range p.Generation().Members {
-		if p.Generation().Iteration != 3 || m.Steps < 120 {
-			t.Errorf("member %d goes on at %d environment steps in interval %d", m.Member, m.Steps,
-				p.Generation().Iteration)
+		if m.Steps < 120 {
+			t.Errorf("member %d goes on at %d environment steps", m.Member, m.Steps)
 		}
 	}
 	must.Get(p.Train(t.Context()))(t)
