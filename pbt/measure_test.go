@@ -213,7 +213,8 @@ func TestEvaluation(t *testing.T) {
 	p := mustTrain(t, c.opt)
 	must.Is(t, calls, 3*10, "evaluations")
 	for i, s := range p.Generation().Members {
-		if want := c.built[i].x[0] + 1020; s.Objective != want || s.Peak != want || s.Samples != 20 || s.Iteration != 10 {
+		want := c.built[i].x[0] + 1020
+		if s.Objective != want || s.Peak != want || s.Samples != 20 || s.Iteration != 10 {
 			t.Errorf("member %d is %+v, want an objective of %v", i, s, want)
 		}
 	}
