@@ -25,15 +25,3 @@ func TestSignalsThatComeTogetherAreOne(t *testing.T) {
 		t.Errorf("signal %d killed, want 3, the first a second later", killed)
 	}
 }
-
-func TestInterruptsEnd(t *testing.T) {
-	ctx, kill, stop := Interrupts(t.Context())
-	stop()
-	stop()
-	<-ctx.Done()
-	select {
-	case <-kill:
-		t.Error("kill is closed")
-	default:
-	}
-}

@@ -71,8 +71,8 @@ func (p *page) end() {
 		time.Sleep(100 * time.Millisecond)
 		p.sample()
 	}
-	p.t.Logf("the page at %d moments: %d members compared with their files, and %d times the sums; %d left out because "+
-		"their files changed in every try; members were seen silent %d times", p.samples, p.compared, p.whole,
+	p.t.Logf("the page at %d moments: %d members compared with their files, and %d times the sums; %d left out "+
+		"because their files changed in every try; members were seen silent %d times", p.samples, p.compared, p.whole,
 		p.unsettled, p.silent)
 	if p.whole == 0 || p.unsettled > p.samples*p.members/10 {
 		p.t.Error("too little could be compared")
@@ -221,8 +221,8 @@ func (p *page) sample() {
 			}
 			got.Objective, a.Lanes[id].Last = figure(got.Objective), figure(a.Lanes[id].Last)
 			if got != want || a.Lanes[id].lane != past {
-				p.t.Errorf("moment %d: the page says %+v, %+v, and the files %+v, %+v", p.samples, got, a.Lanes[id].lane,
-					want, past)
+				p.t.Errorf("moment %d: the page says %+v, %+v, and the files %+v, %+v", p.samples, got,
+					a.Lanes[id].lane, want, past)
 			}
 		}
 		if changed {
