@@ -56,33 +56,6 @@ func TestHiddenNodes(t *testing.T) {
 	}
 }
 
-// A member that mutates itself at the very moment at which it is copied hands on what it had before.
-func TestWayEndsBeforeTheDecision(t *testing.T) {
-	events := []journal.Event{
-		{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{Schema: 1, Members: 2, Objective: "o",
-			IntervalSteps: 10}},
-		{Kind: journal.Start, Member: 0, Parent: -1, After: map[string]float64{"a": 1}},
-		{Kind: journal.Start, Member: 1, Parent: -1, After: map[string]float64{"a": 2}},
-		{Kind: journal.SelfMutate, Iteration: 1, Member: 0, Parent: -1, Steps: 10, Objective: 5, HasObjective: true,
-			Before: map[string]float64{"a": 1}, After: map[string]float64{"a": 7}},
-		{Kind: journal.Replace, Iteration: 1, Member: 1, Parent: 0, Steps: 10, ParentSteps: 10, Objective: 1,
-			HasObjective: true,
-			Before:       map[string]float64{"a": 2}, After: map[string]float64{"a": 1}},
-		{Kind: journal.Final, Iteration: 2, Member: 0, Parent: -1, Steps: 20, Objective: 2, HasObjective: true,
-			Before: map[string]float64{"a": 7}},
-		{Kind: journal.Final, Iteration: 2, Member: 1, Parent: -1, Steps: 20, Objective: 9, HasObjective: true,
-			Before: map[string]float64{"a": 1}},
-	}
-	f := factsOf(t, events)
-	for _, a := range f.ancestry {
-		for _, p := range f.within(f.find(a), f.Members[a.Member].Hyperparameters["a"], a.ToSteps) {
-			if p.Value != 1 {
-				t.Errorf("member %d handed on %v", a.Member, p)
-			}
-		}
-	}
-}
-
 // Of a large population the lanes are those of the best and its ancestors, and sizes of lineages tell of all members.
 func TestLineages(t *testing.T) {
 	const n, best, source = 3 * maxLanes, 2, 5
