@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -46,23 +45,6 @@ func TestPages(t *testing.T) {
 	p.end(exampleRows())
 	want := "12:00:00 member 0: started\n\n" + exampleTable + "\n\n" + exampleTable + "\n"
 	must.Equal(t, "the pages", want, out.String())
-}
-
-// A table that is redrawn in place keeps within the terminal; the last one is whole.
-func TestScreenKeepsWithinTheTerminal(t *testing.T) {
-	var out bytes.Buffer
-	width, height := 40, 4
-	s := &screen{w: &out, size: func() (int, int, error) { return width, height, nil }}
-	s.show(exampleRows())
-	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-	if len(lines) != 3 || !strings.HasPrefix(lines[2], "… and 2 more") || len([]rune(lines[1])) >= width {
-		t.Errorf("on %d lines it shows\n%s\nwant two lines of the table and how many are left", height, out.String())
-	}
-	out.Reset()
-	s.end(exampleRows())
-	if got := out.String(); got != "\x1b[3A\r\x1b[J"+exampleTable {
-		t.Errorf("the end draws %q, want the old table's three lines replaced by the whole table", got)
-	}
 }
 
 func TestStatusOfAFolder(t *testing.T) {

@@ -86,16 +86,4 @@ func TestLineages(t *testing.T) {
 	if d := cmp.Diff([]int{1, 1, 5, 5}, l.Lines[0].Members); d != "" || l.Lines[0].Founder != source || l.Every != 1 {
 		t.Errorf("%+v: %s", l.Lines[0], d)
 	}
-	for k := range 4 {
-		sum := 0
-		for _, line := range l.Lines {
-			sum += line.Members[k]
-		}
-		if sum != n {
-			t.Errorf("after interval %d %d members have a lineage", k, sum)
-		}
-	}
-	if small := factsOf(t, events[:n+1]); small.lineages() == nil {
-		t.Error("no sizes before the first interval's end")
-	}
 }

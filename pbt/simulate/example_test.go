@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
-	"path/filepath"
 
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
@@ -39,33 +37,4 @@ func ExampleRun() {
 	// Output:
 	// threshold 10: the best member gains 12.9, 33 % of members are replaced
 	// threshold 100: the best member gains 7.1, 2 % of members are replaced
-}
-
-// A population of ten synthetic members in a folder.
-func ExampleConfig_Population() {
-	dir, err := os.MkdirTemp("", "members")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	opt, err := simulate.Config{Options: pbt.Options{
-		Members: 10, IntervalSteps: 1000, TotalSteps: 2000, Directory: dir,
-		Strategy: strategy.SampleFactory{},
-		Explore:  explore.Mutation{Rules: explore.Rules{"learning_rate": explore.MutateFloat}},
-		Sample:   map[string]explore.Range{"learning_rate": {Low: 1e-5, High: 1e-3, Log: true}},
-	}}.Population()
-	if err != nil {
-		log.Fatal(err)
-	}
-	p, err := pbt.New(opt)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer p.Close()
-	if _, err := p.Train(context.Background()); err != nil {
-		log.Fatal(err)
-	}
-	folders, err := filepath.Glob(filepath.Join(dir, "???"))
-	fmt.Println(len(folders), "members", err)
-	// Output: 10 members <nil>
 }

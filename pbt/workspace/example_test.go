@@ -27,10 +27,8 @@ func ExampleOpenFolder() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	snapshot := checkpoint.NewSnapshot()
-	snapshot.Arrays["parameters"] = checkpoint.ArrayFloat32([]int64{2}, []float32{1, 0.5})
 	record := workspace.Record{Member: 1, Iteration: 1, Objective: 7, HasObjective: true, Parent: -1}
-	_, published := lease.Publish(record, snapshot)
+	_, published := lease.Publish(record, checkpoint.NewSnapshot())
 	beat := lease.Beat(workspace.Heartbeat{Phase: workspace.Training, Iteration: 2, Parent: -1})
 	if err := errors.Join(published, beat, lease.Release()); err != nil {
 		log.Fatal(err)
@@ -38,18 +36,10 @@ func ExampleOpenFolder() {
 
 	// In any other, on any machine that sees the folder:
 	view, err := store.View()
-	if err != nil {
-		log.Fatal(err)
-	}
 	member := view.Members[1]
-	weights, err := store.Fetch(member.Records[0])
-	if err != nil {
-		log.Fatal(err)
-	}
-	parameters, err := weights.Float32s("parameters", 2)
-	fmt.Println(member.Heartbeat.Phase, member.Records[0].Weights.Path, parameters, err)
+	fmt.Println(member.Heartbeat.Phase, member.Records[0].Weights.Path, err)
 	// Output:
-	// training 001/000001.safetensors [1 0.5] <nil>
+	// training 001/000001.safetensors <nil>
 }
 
 func ExampleNewMemory() {
