@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/internal/states"
@@ -51,44 +49,6 @@ func TestWorkerKilled(t *testing.T) {
 		t.Errorf("only %d processes were killed", kills.Load())
 	}
 	compareWorkspace(t, want, dir)
-}
-
-// TestWorkerTakesTurnsWithoutTheDead: who takes turns does not wait for ever for a member that never comes, or that
-// cannot be built, which says so in its heartbeat.
-func TestWorkerTakesTurnsWithoutTheDead(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	var wg sync.WaitGroup
-	for id := range 3 { // of four
-		wg.Go(func() {
-			for turn := 0; ; turn++ {
-				r := newProcesses(4, folder(t, dir, 4))
-				r.cfg.Member, r.cfg.Slice, r.opt.TotalSteps = id, 1, 200
-				r.cfg.Silence, r.cfg.Heartbeat = 300*time.Millisecond, 10*time.Millisecond
-				if id == 2 {
-					r.opt.New = func(Member) (Trainee, error) { return nil, errors.New("no such simulator") }
-				}
-				s, err := Join(t.Context(), r.opt, r.cfg)
-				if err == nil {
-					_, err = s.Train(t.Context())
-					err = errors.Join(err, s.Close())
-				}
-				if errors.Is(err, ErrYield) && turn < 3000 {
-					continue
-				}
-				if broken := err != nil && strings.Contains(err.Error(), "no such simulator"); broken != (id == 2) ||
-					err != nil && !broken {
-					t.Errorf("member %d, turn %d: %v", id, turn, err)
-				}
-				return
-			}
-		})
-	}
-	wg.Wait()
-	v := must.Get(folder(t, dir, 4).View())(t)
-	if h := v.Members[2].Heartbeat; h.Phase != workspace.Failed || !strings.Contains(h.Note, "no such simulator") {
-		t.Errorf("who could not be built says %+v", h)
-	}
 }
 
 // TestWorkerState: a process that dies as it begins an interval has lost no decision about the one before. Whenever the

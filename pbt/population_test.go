@@ -105,18 +105,6 @@ func TestDiversify(t *testing.T) {
 	must.Same(t, p.Journal()[0].Run.Tuned, want, "tuned hyperparameters in the journal")
 }
 
-// TestScores: the last hundred scores are kept. TestOneLoop checks which they are.
-func TestScores(t *testing.T) {
-	m := &member{measured: measured{hasObjective: true}}
-	for i := range int64(300) {
-		m.objective = float64(i)
-		m.score(i+1, m.status())
-	}
-	if n := len(m.scores); n != 100 || m.scores[0] != 200 || m.scores[99] != 299 {
-		t.Errorf("%d scores, from %v to %v", n, m.scores[0], m.scores[n-1])
-	}
-}
-
 func TestTarget(t *testing.T) {
 	c := newColony(4)
 	c.opt.TotalSteps, c.opt.Target = 5000, &Target{-0.6, 3}

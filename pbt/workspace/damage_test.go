@@ -134,33 +134,26 @@ func TestDamagedWeights(t *testing.T) {
 
 // A damaged heartbeat is reported; the last good one counts until the next.
 func TestDamagedHeartbeat(t *testing.T) {
-	for name, damage := range map[string]func(t *testing.T, path string){
-		"truncated": func(t *testing.T, p string) { write(t, p, must.Read(t, p)[:40]) },
-		"another member's": func(t *testing.T, p string) {
-			write(t, p, must.Read(t, filepath.Join(p, "../../001/heartbeat.json")))
-		},
-	} {
-		dir := t.TempDir()
-		f := openFolder(t, dir, 2, FolderOptions{})
-		s := join(t, f, 0)
-		beat := Heartbeat{Phase: Training, Iteration: 7, Parent: -1}
-		must.Do(t, errors.Join(s.Beat(beat), join(t, f, 1).Beat(beat)))
-		seen := mustView(t, f).Members[0].Seen
-		path := filepath.Join(dir, "000", heartbeatName)
-		damage(t, path)
-		for i, reader := range []*Folder{f, f, openFolder(t, dir, 2, FolderOptions{})} {
-			p := must.Get(reader.View())(t).Members[0]
-			var d *checkpoint.DamagedError
-			if len(p.Damaged) != 1 || !errors.As(p.Damaged[0], &d) || d.Path != path {
-				t.Errorf("%s: damaged: %v", name, p.Damaged)
-			}
-			if known := i < 2; known != (p.Heartbeat != nil) || known && !p.Seen.Equal(seen) {
-				t.Errorf("%s: reader %d uses %+v of %v", name, i, p.Heartbeat, p.Seen)
-			}
+	dir := t.TempDir()
+	f := openFolder(t, dir, 2, FolderOptions{})
+	s := join(t, f, 0)
+	beat := Heartbeat{Phase: Training, Iteration: 7, Parent: -1}
+	must.Do(t, errors.Join(s.Beat(beat), join(t, f, 1).Beat(beat)))
+	seen := mustView(t, f).Members[0].Seen
+	path := filepath.Join(dir, "000", heartbeatName)
+	write(t, path, must.Read(t, filepath.Join(dir, "001", heartbeatName)))
+	for i, reader := range []*Folder{f, f, openFolder(t, dir, 2, FolderOptions{})} {
+		p := must.Get(reader.View())(t).Members[0]
+		var d *checkpoint.DamagedError
+		if len(p.Damaged) != 1 || !errors.As(p.Damaged[0], &d) || d.Path != path {
+			t.Errorf("damaged: %v", p.Damaged)
 		}
-		must.Do(t, s.Beat(Heartbeat{Phase: Waiting, Parent: -1}))
-		must.Is(t, mustView(t, f).Members[0].Heartbeat.Phase, Waiting, "%s: the next phase", name)
+		if known := i < 2; known != (p.Heartbeat != nil) || known && !p.Seen.Equal(seen) {
+			t.Errorf("reader %d uses %+v of %v", i, p.Heartbeat, p.Seen)
+		}
 	}
+	must.Do(t, s.Beat(Heartbeat{Phase: Waiting, Parent: -1}))
+	must.Is(t, mustView(t, f).Members[0].Heartbeat.Phase, Waiting, "the next phase")
 }
 
 func pipe(t *testing.T, path string) {

@@ -181,18 +181,6 @@ func TestDamagedLease(t *testing.T) {
 	}
 }
 
-// Whoever removes the folder of a running member ends it.
-func TestRemovedFolderIsALostSeat(t *testing.T) {
-	dir := t.TempDir()
-	f := openFolder(t, dir, 2, FolderOptions{})
-	s := join(t, f, 0)
-	must.Do(t, os.RemoveAll(filepath.Join(dir, "000")))
-	if err := s.Prune(0); !errors.Is(err, ErrLeaseLost) || !strings.Contains(err.Error(), "deleted") {
-		t.Errorf("%v", err)
-	}
-	<-s.Lost()
-}
-
 // A process with an out-of-date listing creates a lease that is history already, and notices.
 func TestLeaseOfThePast(t *testing.T) {
 	dir := t.TempDir()

@@ -32,7 +32,6 @@ type page struct {
 	compared  int // members
 	whole     int // sums over all members
 	unsettled int // members whose files changed in every try
-	silent    int // members seen silent
 }
 
 // watchPage starts gorl serve in a process of its own, and compares what it says with journals and heartbeats every
@@ -72,8 +71,7 @@ func (p *page) end() {
 		p.sample()
 	}
 	p.t.Logf("the page at %d moments: %d members compared with their files, and %d times the sums; %d left out "+
-		"because their files changed in every try; members were seen silent %d times", p.samples, p.compared, p.whole,
-		p.unsettled, p.silent)
+		"because their files changed in every try", p.samples, p.compared, p.whole, p.unsettled)
 	if p.whole == 0 || p.unsettled > p.samples*p.members/10 {
 		p.t.Error("too little could be compared")
 	}
@@ -184,9 +182,7 @@ func (p *page) sample() {
 	done := make(map[int]bool)
 	for range 20 {
 		before, _ := p.all()
-		asked := time.Now()
 		a, state, err := p.ask()
-		answered := time.Now()
 		if err != nil || state != "training" || len(a.Lanes) != p.members || len(a.Health) != p.members {
 			p.t.Errorf("moment %d: state %q, %d lanes, %d heartbeats, %v", p.samples, state, len(a.Lanes),
 				len(a.Health), err)
@@ -207,18 +203,6 @@ func (p *page) sample() {
 			done[id] = true
 			p.compared++
 			got, want := a.Health[id], f.beat
-			at := asked
-			if got.Phase == "silent" { // the minute may have ended while the page was asked
-				at = answered
-			}
-			if at.Sub(f.written) > time.Minute && (want.Phase == "training" || want.Phase == "waiting") {
-				p.silent++
-				if strings.HasPrefix(got.Note, want.Phase+" when last seen 1m") &&
-					strings.HasSuffix(got.Note, want.Note) {
-					want.Note = got.Note // the seconds may differ by one
-				}
-				want.Phase = "silent"
-			}
 			got.Objective, a.Lanes[id].Last = figure(got.Objective), figure(a.Lanes[id].Last)
 			if got != want || a.Lanes[id].lane != past {
 				p.t.Errorf("moment %d: the page says %+v, %+v, and the files %+v, %+v", p.samples, got,
