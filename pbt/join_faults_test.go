@@ -3,7 +3,6 @@ package pbt
 import (
 	"context"
 	"errors"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -89,38 +87,6 @@ func TestWorkerCorruptPeer(t *testing.T) {
 	r.mustTrain(t)
 	if d := cmp.Diff(lines(t, mustTrain(t, newColony(4).opt).Journal()), lines(t, r.journal(t))); d != "" {
 		t.Errorf("the journals differ: %s", d)
-	}
-}
-
-// TestWorkerAllNaN: when nobody is healthy every process gives up, and the good states stay.
-func TestWorkerAllNaN(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	r := newProcesses(3, folder(t, dir, 3))
-	r.opt.TotalSteps = 250
-	r.faults.train = func(m *climber) error {
-		if m.steps > 120 {
-			m.x[1] = math.NaN()
-		}
-		return nil
-	}
-	r.train(t, r.all()...)
-	for id, err := range r.errs {
-		if !errors.Is(err, ErrNoHealthyMember) || !strings.Contains(err.Error(), "episode.return is NaN") {
-			t.Errorf("member %d: the error is %v", id, err)
-		}
-		if e := r.workers[id].Journal(); e[len(e)-1].Kind != journal.Hopeless {
-			t.Errorf("member %d: the journal ends with %+v", id, e[len(e)-1])
-		}
-		s := r.join(t, id) // what is left is whole
-		snapshot := must.Get(s.Trainee(id).Snapshot())(t)
-		must.Do(t, errors.Join(snapshot.CheckFinite(), s.Recovered()))
-		mustClose(t, s)
-	}
-	r.faults.train = nil // it is mended
-	r.mustTrain(t)
-	if e := r.journal(t); len(kinds(e, journal.Hopeless)) != 0 || len(kinds(e, journal.Final)) != 3 {
-		t.Errorf("the journal is %s", lines(t, e))
 	}
 }
 

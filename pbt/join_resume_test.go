@@ -3,11 +3,8 @@ package pbt
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -15,41 +12,6 @@ import (
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
-
-// TestWorkerKilled kills processes in the middle of training, saving and taking over, and expects the journals of a
-// population that nobody disturbed.
-func TestWorkerKilled(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("starts many processes")
-	}
-	var id int
-	arm := func(r *processes) { r.opt.TotalSteps, r.opt.SaveSteps = 300, 15 }
-	if dir := os.Getenv("PBT_TEST_WORKER_KILLED"); dir != "" {
-		must.Get(fmt.Sscan(os.Getenv("PBT_TEST_MEMBER"), &id))(t)
-		r := newProcesses(3, folder(t, dir, 3))
-		arm(r)
-		r.colony.arm(dying(t))
-		r.train(t, id)
-		must.Do(t, errors.Join(r.errs[0], r.workers[0].Recovered()))
-		return
-	}
-	r, dir := newProcesses(3, nil), t.TempDir()
-	arm(r)
-	want := mustTrain(t, r.opt)
-	var kills atomic.Int64
-	var wg sync.WaitGroup
-	for id := range 3 {
-		wg.Go(func() {
-			kills.Add(int64(killable(t, "TestWorkerKilled", "PBT_TEST_WORKER_KILLED="+dir,
-				"PBT_TEST_MEMBER="+fmt.Sprint(id))))
-		})
-	}
-	if wg.Wait(); kills.Load() < 6 {
-		t.Errorf("only %d processes were killed", kills.Load())
-	}
-	compareWorkspace(t, want, dir)
-}
 
 // TestWorkerState: a process that dies as it begins an interval has lost no decision about the one before. Whenever the
 // process dies, the newest of the snapshots may be damaged.

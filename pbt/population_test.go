@@ -80,31 +80,6 @@ func TestInitialAndSampledHyperparameters(t *testing.T) {
 	}
 }
 
-// TestDiversify: members but references are mutated once before training. Hyperparameters that a pattern tunes become
-// columns of the table.
-func TestDiversify(t *testing.T) {
-	c := newColony(4)
-	c.opt.Diversify, c.opt.Sample, c.opt.Reference = true, nil, []int{0}
-	c.rates(0.01)
-	c.opt.Explore = doubling("*")
-	p := mustTrain(t, c.opt)
-	rates := make(map[float64]int)
-	for _, e := range kinds(p.Journal(), journal.Start) {
-		rate := e.After["learning_rate"]
-		rates[rate]++
-		if (rate == 0.01) != (e.Member == 0) || (e.Before == nil) != (e.Member == 0) ||
-			e.Member != 0 && e.Before["learning_rate"] != 0.01 {
-			t.Errorf("the journal says %+v", e)
-		}
-	}
-	if rates[0.005] == 0 || rates[0.02] == 0 || len(rates) != 3 {
-		t.Errorf("the rates are %v", rates)
-	}
-	want := []string{"discount_factor", "learning_rate"}
-	must.Same(t, p.Table().Keys, want, "the table's columns")
-	must.Same(t, p.Journal()[0].Run.Tuned, want, "tuned hyperparameters in the journal")
-}
-
 func TestTarget(t *testing.T) {
 	c := newColony(4)
 	c.opt.TotalSteps, c.opt.Target = 5000, &Target{-0.6, 3}
