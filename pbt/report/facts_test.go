@@ -46,16 +46,6 @@ func factsOf(t testing.TB, events []journal.Event) *facts {
 	return must.Get(gather(h))(t)
 }
 
-func TestHiddenNodes(t *testing.T) {
-	for text, want := range map[string]int{"": 0, "grown": 0, "policy 4→[64 64:elu] tanh, value 4→[32] tanh": 160,
-		"4→[8] + 3→[16]→8→[4] relu": 28, "[9999999999]": 0,
-		"policy 84×84×3→[16k8s4 24k3p1+2:elu]→64→gru[40 40]→[7] relu, value 4→[3] relu": 130} {
-		if got := hiddenNodes(text); got != want {
-			t.Errorf("%q has %d hidden nodes, want %d", text, got, want)
-		}
-	}
-}
-
 // Of a large population the lanes are those of the best and its ancestors, and sizes of lineages tell of all members.
 func TestLineages(t *testing.T) {
 	const n, best, source = 3 * maxLanes, 2, 5
