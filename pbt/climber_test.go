@@ -25,6 +25,7 @@ type climber struct {
 	steps    int64
 	rate     float64
 	discount float64
+	hidden   float64 // a weight that the objective does not show
 	source   *rand.PCG
 	rng      *rand.Rand
 
@@ -133,7 +134,8 @@ func (c *climber) Snapshot() (*checkpoint.Snapshot, error) {
 		x = binary.LittleEndian.AppendUint64(x, math.Float64bits(v))
 	}
 	return &checkpoint.Snapshot{
-		Arrays: map[string]checkpoint.Array{"parameters": {DType: checkpoint.F64, Shape: []int64{4}, Data: x}},
+		Arrays: map[string]checkpoint.Array{"parameters": {DType: checkpoint.F64, Shape: []int64{4}, Data: x},
+			"hidden": checkpoint.ArrayFloat64([]int64{1}, []float64{c.hidden})},
 		Values: map[string]any{"steps": c.steps, "learning_rate": c.rate, "random": hex.EncodeToString(state)},
 	}, nil
 }
@@ -145,18 +147,19 @@ func (c *climber) Restore(s *checkpoint.Snapshot) error {
 		}
 	}
 	x, err := s.Float64s("parameters", 4)
+	hidden, err5 := s.Float64s("hidden", 1)
 	steps, err1 := s.Int("steps")
 	rate, err2 := s.Float("learning_rate")
 	text, err3 := s.Text("random")
 	state, err4 := hex.DecodeString(text)
-	if err := errors.Join(err, err1, err2, err3, err4); err != nil {
+	if err := errors.Join(err, err1, err2, err3, err4, err5); err != nil {
 		return err
 	}
 	if err := c.source.UnmarshalBinary(state); err != nil {
 		return err
 	}
 	copy(c.x[:], x)
-	c.steps, c.rate = steps, rate
+	c.steps, c.rate, c.hidden = steps, rate, hidden[0]
 	return nil
 }
 
@@ -226,6 +229,13 @@ func (c *colony) at(id int, n int64, f func(m *climber) error) {
 func (c *colony) diverge(n int64, members ...int) {
 	for _, id := range members {
 		c.at(id, n, func(m *climber) error { m.x[1] = math.NaN(); return nil })
+	}
+}
+
+// divergeUnseen makes the hidden weight of members infinite in their step n.
+func (c *colony) divergeUnseen(n int64, members ...int) {
+	for _, id := range members {
+		c.at(id, n, func(m *climber) error { m.hidden = math.Inf(-1); return nil })
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"math"
 	"os"
 	"sync"
 
@@ -105,63 +104,6 @@ func ExampleNew() {
 	//      0       2                 10        -2.87296      0.0617591
 	//      1       2                 10        -3.72833      0.0501876
 	//      2       -                 10        -1.15292            0.1
-}
-
-// distance is a descent that reports how far it still has to go, and can be evaluated.
-type distance struct{ *descent }
-
-func (d distance) Metrics() map[string]float64 { return map[string]float64{"distance": math.Abs(d.x)} }
-
-func (d distance) CheckEvaluation() error { return nil }
-
-func (d distance) EvaluateMetrics(_ context.Context, episodes int, seed int64) (map[string]float64, error) {
-	return map[string]float64{"distance": math.Abs(d.x)}, nil
-}
-
-func ExampleMeasure() {
-	for _, measure := range []pbt.Measure{
-		{Minimise: true}, // the figure as reported
-		{Minimise: true, Window: 3, Reducer: pbt.ReduceMax},            // the worst of the last three
-		{Minimise: true, EvaluationEpisodes: 10, EvaluationSeed: 1000}, // of an evaluation, on seeds of its own
-	} {
-		population, err := pbt.New(pbt.Options{
-			Members: 2, Objective: "distance", Measure: measure, IntervalSteps: 5, TotalSteps: 10, ProgressSteps: 1,
-			Initial: []map[string]float64{{"learning_rate": 0.1}, {"learning_rate": 0.2}},
-			New:     func(m pbt.Member) (pbt.Trainee, error) { return distance{&descent{x: 10}}, nil },
-		})
-		if err != nil {
-			log.Fatal(err)
-		}
-		defer population.Close()
-		best, err := population.Train(context.Background())
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Printf("member %d: %.4f\n", best.Member, best.Objective)
-	}
-	// Output:
-	// member 0: 0.0605
-	// member 0: 0.1680
-	// member 0: 0.0605
-}
-
-func ExampleCopyOptions() {
-	// Weights and scalers of the source; a fresh optimizer; the member's own environments and what is in its memories.
-	parts := pbt.CopyOptions{Optimizer: pbt.ResetPart, Environment: pbt.KeepPart, Buffers: pbt.KeepPart}
-	_, err := pbt.New(pbt.Options{
-		Members: 2, Objective: "episode.return", IntervalSteps: 5, TotalSteps: 10, Copy: parts,
-		New: func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },
-	})
-	fmt.Println(err)
-	parts.Normalizers = pbt.ResetPart
-	_, err = pbt.New(pbt.Options{
-		Members: 2, Objective: "episode.return", IntervalSteps: 5, TotalSteps: 10, Copy: parts,
-		New: func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },
-	})
-	fmt.Println(err)
-	// Output:
-	// <nil>
-	// pbt: inherit: "normalizers" is "reset": want one of "", "copy", "keep"
 }
 
 // Three members that share nothing but a store. Processes do the same, each with its own member, over a

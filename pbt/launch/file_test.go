@@ -22,38 +22,25 @@ func TestRefusals(t *testing.T) {
 	launcher := func(keys string) string { return "launcher: {num_policies: 2, " + keys + "}" }
 	slurm := func(keys string) string { return launcher("command: [member], " + keys) }
 	for _, c := range []struct{ text, want string }{
-		{launcher("slices: 1"), `unknown key "slices" (given 1): did you mean "slice"?`},
-		{"launcher: [1]", `"launcher" is [1]: want a section`},
 		{"lancher: {}", `unknown key "lancher" (given {}): did you mean "launcher"?`},
 		{"pbt: {enabled: true}", `"num_policies" is 0: want at least 1, here or in the section "pbt"`},
-		{"pbt: {num_policies: 2.5}", `"pbt.num_policies" is 2.5`},
 		{"pbt: {num_policies: 2}\nlauncher: {num_policies: 3}",
 			`"launcher.num_policies" is 3 and "pbt.num_policies" 2`},
-		{"pbt: {num_policies: 2, directory: 7}", `"pbt.directory" is 7: want a text`},
 		{"pbt: {num_policies: 2, workspace: ''}", `"pbt.directory" or "pbt.workspace" is empty`},
-		{launcher("name: a b"), `"name" is "a b": want at most 63 letters`},
 		{launcher("grace: 0s"), `"grace" is 0s: want a time above 0`},
 		{launcher("restarts: {backoff: 1h}"),
 			`"restarts.max_backoff" is 1m0s: want at least "restarts.backoff", 1h0m0s`},
-		{launcher("restarts: {jitter: 2}"), `"restarts.jitter" is 2`},
-		{launcher("env: {A: [1]}"), `A is [1]: want a text`},
 		{launcher("env: {A-B: 1}"), `"env" has "A-B": want a name of letters, digits and _`},
 		{launcher("env: {GORL_PBT_SLICE: 1}"), `which the launcher sets itself`},
 		{launcher("gpus: 1, env: {CUDA_VISIBLE_DEVICES: 1}"), `so does "gpus"`},
-		{launcher("members_per_gpu: 1"), `"members_per_gpu" is 1 without "gpus"`},
 		{launcher("command: ['']"), `"command" begins with an empty word`},
 		{launcher("ranks_per_member: 2, gpus: 1"), `"gpus" is 1 and "ranks_per_member" 2`},
 		{launcher("ranks_per_member: 3, slurm: {nodes: 2}"), `"slurm.gpus_per_member" 0 and "slurm.nodes" 2`},
-		{launcher("ranks_per_member: 2, env: {RANK: 1}"), `"env" sets RANK`},
-		{launcher("ranks_per_member: 2, gpus: 2, members_per_gpu: 2, max_parallel: 3"), `"max_parallel" is 3`},
 		{"distributed: {timeout: 1m}\npbt: {num_policies: 4}", `set "launcher.ranks_per_member"`},
 		{launcher("slurm: {extra: []}"), `"launcher.command" is empty`},
 		{slurm("slurm: {extra: [account]}"), `slurm.extra[0]`},
-		{slurm(`slurm: {time: "1\n2"}`), `"slurm": time is`},
 		{slurm(`logs: 'a\b'`), "holds a backslash"},
-		{slurm(`logs: "a\nb"`), "holds a control character"},
 		{kubernetes("", "claim: shared"), `"kubernetes.image" is empty`},
-		{kubernetes("", good+", mount_path: /"), `"kubernetes.mount_path" is "/"`},
 		{kubernetes("", good+", mount_path: /other"), `make "/data/pbt_workspace", which the pods do not share`},
 		{kubernetes("name: Walker, ", good), `"launcher.name" is "Walker"`},
 		{kubernetes("ranks_per_member: 2, max_parallel: 2, ", good), "2 of 3 members run at a time"},
@@ -92,14 +79,12 @@ func TestInstall(t *testing.T) {
 		"total_steps has grown from 100 to 300") {
 		t.Errorf("%v, %q", err, grown.Notes)
 	}
-	if starts, err := runfile.Starts(filepath.Dir(path)); err != nil || len(starts) != 1 ||
-		starts[0].Settings["pbt"] == nil {
-		t.Errorf("the starts of this process are recorded as %+v, %v", starts, err)
+	starts := must.Get(runfile.Starts(filepath.Dir(path)))(t)
+	if len(starts) != 1 || starts[0].Settings["pbt"] == nil {
+		t.Errorf("the starts of this process are recorded as %+v", starts)
 	}
-	data, _ := os.ReadFile(path)
-	if want, _ := grown.canonical(); string(data) != string(want) {
-		t.Errorf("there is now\n%s", data)
-	}
+	data := must.Read(t, path)
+	must.Equal(t, "the file", string(must.Get(grown.canonical())(t)), string(data))
 	f, _, err := install("seed: 3\npbt: {num_policies: 4, total_steps: 200, mutation: {b: mutate_float}}")
 	want := `or choose another pbt.workspace: 
 	pbt.mutation.a: mutate_float there, nothing here
@@ -110,9 +95,7 @@ func TestInstall(t *testing.T) {
 	if err == nil || !strings.HasSuffix(err.Error(), want) || len(f.Notes) > 0 {
 		t.Errorf("%v, notes %q; want\n%s", err, f.Notes, want)
 	}
-	if now, _ := os.ReadFile(path); string(now) != string(data) {
-		t.Error("the file has changed")
-	}
+	must.Equal(t, "the file", data, must.Read(t, path))
 	must.Do(t, os.WriteFile(path, []byte("pbt: {"), 0o644))
 	must.Refused(f.Install())(t, path)
 }
@@ -129,15 +112,12 @@ func TestFromEnvironment(t *testing.T) {
 		{env: Vars{index: "3"}}, // a pod of some other job
 		{env: Vars{EnvConfig: "c", EnvMember: "7", EnvSlice: "2"}, want: Process{Config: "c", Member: 7, Slice: 2},
 			ok: true},
-		{env: Vars{EnvConfig: "c", index: "3"}, want: Process{Config: "c", Member: 3}, ok: true},
 		{env: Vars{EnvConfig: "c", EnvMember: "1", index: "3"}, want: Process{Config: "c", Member: 1}, ok: true},
 		{env: Vars{EnvConfig: "c", EnvRanks: "2", index: "3"}, want: Process{Config: "c", Member: 1, Ranks: 2},
 			ok: true},
 		{env: Vars{EnvMember: "1"}, ok: true, err: EnvConfig + " is not"},
 		{env: Vars{EnvConfig: "c", EnvMember: "-1"}, ok: true, err: EnvMember + ` is "-1"`},
-		{env: Vars{EnvConfig: "c", index: "x"}, ok: true, err: index + ` is "x"`},
 		{env: Vars{EnvConfig: "c", index: "1", EnvRanks: "none"}, ok: true, err: EnvRanks},
-		{env: Vars{EnvConfig: "c", EnvMember: "1", EnvSlice: "-2"}, ok: true, err: EnvSlice + ` is "-2"`},
 	} {
 		got, ok, err := fromEnvironment(func(name string) string { return c.env[name] })
 		failed := c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err))
@@ -151,24 +131,10 @@ func TestFromEnvironment(t *testing.T) {
 	must.Equal(t, "the pod's rank", want, podRanks(func(name string) string { return env[name] }))
 }
 
-func TestCanonical(t *testing.T) {
-	f := must.Get(Parse([]byte("# one\nlauncher:\n  slice: 2\n  num_policies: 3\n  env: {A: 1}\npbt: {workspace: w, " +
-		"mutation: {b: x, a: y}}\nagent: {rollouts: 16}\n")))(t)
-	got := must.Get(f.canonical())(t)
-	want := "agent:\n  rollouts: 16\nlauncher:\n  env:\n    A: 1\n  slice: 2\npbt:\n  mutation:\n    a: \"y\"\n    " +
-		"b: x\n  num_policies: 3\n  workspace: w\n"
-	must.Equal(t, "the canonical file", want, string(got))
-	if _, ok := f.sections["pbt"].(map[string]any)["num_policies"]; ok {
-		t.Error("Canonical changed the file")
-	}
-}
-
 // What can be read can be written and read again, and is then the same.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("pbt: {num_policies: 4, directory: runs}\nlauncher: {max_parallel: 2, command: [a, b], env: {A: " +
 		"1, B: true}}"))
-	f.Add([]byte("launcher: {num_policies: 1, kubernetes: {tolerations: [{key: a, operator: Exists}], resources: " +
-		"{cpu: 2}}, slurm: {extra: [--x]}}"))
 	f.Add([]byte("pbt: {num_policies: 2, directory: /data}\nlauncher: {command: [a], env: {A: \"$(B)\"}, kubernetes: " +
 		"{image: i, claim: c}}"))
 	f.Add([]byte("preset: raytune\nseed: 2001-01-01\nlauncher: {num_policies: 1e0, grace: 1h, restarts: {jitter: .5}}"))

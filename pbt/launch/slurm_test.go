@@ -47,29 +47,21 @@ func TestBatchScript(t *testing.T) {
 		scontrol string
 		stderr   string
 	}{
-		"finished":  {member: "exit 0", starts: 1},
 		"yielded":   {member: "exit 75", status: 75, starts: 1, scontrol: "requeue 40_2"},
 		"restarted": {member: "test $n = 3 || exit 76", starts: 3},
-		"stopped":   {member: "exit 78", status: 78, starts: 1},
 		"failed once": {member: "test $n = 2 || exit 9", starts: 2,
 			stderr: "member 2 failed with status 9; restart 1 of 5 in 1 s"},
 		"gave up": {member: "exit 9", settings: "restarts: {max: 0}", status: 9,
 			starts: 1, stderr: "member 2 gave up after 1 failures, the last with status 9"},
-		"no such member": {member: "exit 127", settings: "restarts: {max: 0}", status: 127,
-			starts: 1},
 		"told to end": {member: "trap 'exit 78' TERM; kill -TERM $PPID; " + blocked,
 			status: 78, starts: 1},
 		"told to save": {member: "trap 'exit 78' USR1; kill -USR1 $PPID; " + blocked,
 			status: 78, starts: 1},
 		"told to save again and again": {member: again, starts: 1},
-		"told to end and finished nevertheless": {member: "trap 'exit 0' TERM; kill -TERM $PPID; " + blocked,
-			starts: 1},
 		"told to end while it waits": {member: "test $n = 1 || exit 0; exit 9",
 			settings: "restarts: {backoff: 30m, max_backoff: 1h}", status: 78, starts: 1},
 		"told to save while it waits": {member: "test $n = 1 || exit 0; exit 9",
 			settings: "restarts: {backoff: 30m, max_backoff: 1h}", status: 78, starts: 1, scontrol: "requeue 40_2"},
-		"told to save before it listens": {member: "kill -USR1 $PPID; " + blocked, status: 78, starts: 1,
-			scontrol: "requeue 40_2"},
 		"told to save and then to end": {member: "trap '' USR1; kill -USR1 $PPID; kill -TERM $PPID; " +
 			blocked, status: 78, starts: 1},
 	} {
@@ -103,11 +95,8 @@ func TestBatchScript(t *testing.T) {
 			if got := command.ProcessState.ExitCode(); got != c.status {
 				t.Errorf("exit status %d, want %d\n%s", got, c.status, stderr.String())
 			}
-			text, _ := os.ReadFile(starts)
-			if got := strings.Count(string(text), "x"); got != c.starts {
-				t.Errorf("it was started %d times, want %d", got, c.starts)
-			}
-			if text, _ = os.ReadFile(told); strings.TrimSpace(string(text)) != c.scontrol {
+			must.Is(t, strings.Count(string(must.Read(t, starts)), "x"), c.starts, "starts")
+			if text, _ := os.ReadFile(told); strings.TrimSpace(string(text)) != c.scontrol {
 				t.Errorf("scontrol was told %q, want %q", text, c.scontrol)
 			}
 			if !strings.Contains(stderr.String(), c.stderr) {
@@ -123,26 +112,13 @@ func TestSubmit(t *testing.T) {
 	f := job(t, "", "true")
 	f.Directory = filepath.Join(f.Directory, `it's "here"`)
 	j := must.Get(Slurm(f))(t)
-	id, err := j.Submit(t.Context())
-	if err != nil || id != "4711" {
-		t.Fatalf("job %q, %v", id, err)
-	}
-	if text, _ := os.ReadFile(said); string(text) != "--parsable\n"+j.Path+"\n" {
-		t.Errorf("sbatch was told %q", text)
-	}
-	if text, _ := os.ReadFile(j.Path); string(text) != j.Script {
-		t.Error("the script was not written")
-	}
-	if info, err := os.Stat(filepath.Join(f.Dir(), "logs")); err != nil || !info.IsDir() {
-		t.Errorf("the folder of the outputs: %v", err)
-	}
+	must.Is(t, must.Get(j.Submit(t.Context()))(t), "4711", "the job")
+	must.Equal(t, "what sbatch was told", "--parsable\n"+j.Path+"\n", string(must.Read(t, said)))
+	must.Equal(t, "the script", j.Script, string(must.Read(t, j.Path)))
+	must.Get(os.Stat(filepath.Join(f.Dir(), "logs")))(t)
 	script(t, "scancel", `printf '%s\n' "$@" >`+process.QuoteWord(said))
-	if out, err := exec.Command(j.Cancel).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if text, _ := os.ReadFile(said); string(text) != "--clusters=north\n4711\n" {
-		t.Errorf("scancel was told %q", text)
-	}
+	must.Run(t, exec.Command(j.Cancel))
+	must.Equal(t, "what scancel was told", "--clusters=north\n4711\n", string(must.Read(t, said)))
 
 	script(t, "sbatch", "echo 'no such partition' >&2; exit 1")
 	must.Refused(j.Submit(t.Context()))(t, "no such partition")

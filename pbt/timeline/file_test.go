@@ -2,13 +2,9 @@ package timeline_test
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/timeline"
@@ -19,32 +15,19 @@ func TestFile(t *testing.T) {
 	want := course()
 	want.Phases[1].Architecture = "of two layers"
 	must.Do(t, timeline.Write(path, want))
-	if err := timeline.Write(path, timeline.Timeline{}); err == nil {
-		t.Error("Write accepts what Read refuses")
-	}
-	if got, err := timeline.Read(path); err != nil || !cmp.Equal(want, got) {
-		t.Errorf("%v, %s", err, cmp.Diff(want, got))
-	}
-	if _, err := timeline.Read(path + "x"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a missing file: %v", err)
-	}
-}
-
-const written = `{"schema": 1, "member": 0, "steps": 9,
-"phases": [{"from": 0, "member": 0, "hyperparameters": {"a": 1}}]}`
-
-func TestDecodeRejects(t *testing.T) {
+	must.Refuse(t, timeline.Write(path, timeline.Timeline{}))
+	must.Equal(t, "the timeline read again", want, must.Get(timeline.Read(path))(t))
 	for name, text := range map[string]string{
 		"nothing": "", "cut": written[:60], "more": written + "{}",
 		"another format": strings.Replace(written, `"schema": 1`, `"schema": 2`, 1),
 		"unknown key":    strings.Replace(written, `"steps"`, `"stesp"`, 1),
 	} {
-		if s, err := timeline.Decode(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(),
-			"timeline: ") {
-			t.Errorf("%s: %+v, %v", name, s, err)
-		}
+		must.RefusedAs(timeline.Decode(strings.NewReader(text)))(t, name, "timeline: ")
 	}
 }
+
+const written = `{"schema": 1, "member": 0, "steps": 9,
+"phases": [{"from": 0, "member": 0, "hyperparameters": {"a": 1}}]}`
 
 // What Decode accepts is valid, survives writing, and answers everywhere.
 func FuzzDecode(f *testing.F) {
@@ -61,9 +44,6 @@ func FuzzDecode(f *testing.F) {
 			s.At(steps)
 		}
 		must.Do(t, timeline.Write(path, s))
-		again := must.Get(timeline.Read(path))(t)
-		if d := cmp.Diff(s, again); d != "" {
-			t.Error(d)
-		}
+		must.Equal(t, "read again", s, must.Get(timeline.Read(path))(t))
 	})
 }

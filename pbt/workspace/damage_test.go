@@ -48,35 +48,23 @@ func TestDamagedRecords(t *testing.T) {
 		}
 	}
 	for name, damage := range map[string]func(t *testing.T, path string){
-		"empty": func(t *testing.T, p string) { write(t, p, nil) },
-		"huge":  func(t *testing.T, p string) { write(t, p, bytes.Repeat([]byte("#"), maxRecord+1)) },
+		"huge": func(t *testing.T, p string) { write(t, p, bytes.Repeat([]byte("#"), maxRecord+1)) },
 		"altered": func(t *testing.T, p string) {
 			write(t, p, bytes.Replace(must.Read(t, p), []byte("true_objective: 3.0"), []byte("true_objective: 4.0"), 1))
 		},
 		"cut off":             func(t *testing.T, p string) { write(t, p, must.Read(t, p)[:200]) },
-		"not YAML":            func(t *testing.T, p string) { write(t, p, seal("a: [b\n")) },
 		"Isaac Lab's":         func(t *testing.T, p string) { write(t, p, []byte("frame: 1\niteration: 3\n")) },
 		"another iteration's": func(t *testing.T, p string) { write(t, p, must.Read(t, p[:len(p)-6]+"2.yaml")) },
 		"another member's": func(t *testing.T, p string) {
-			write(t, p,
-				must.Read(t, filepath.Join(p, "../../001/000003.yaml")))
+			write(t, p, must.Read(t, filepath.Join(p, "../../001/000003.yaml")))
 		},
 		"newer format":  replace("schema: 1", "schema: 2"),
 		"absolute path": replace(`checkpoint: "000/000003.safetensors"`, `checkpoint: "/etc/passwd"`),
-		"path round":    replace(`"000/000003.safetensors"`, `"000/../000/000003.safetensors"`),
-		"another iteration path": replace(`checkpoint: "000/000003.safetensors"`,
-			`checkpoint: "000/000002.safetensors"`),
-		"copies":         replace("copies: 0", "copies: -1"),
-		"parent":         replace("parent: -1", "parent: 2"),
-		"size":           replace("size: ", "size: 99999999999999"),
-		"checksum":       replace(`sha256: "`, `sha256: "A`),
-		"NaN parameter":  replace(": 0.99", ": .nan"),
-		"unknown key":    replace("samples: 3", "samples: 3\nepisodes: 3"),
-		"key twice":      replace("samples: 3", "samples: 3\nsamples: 4"),
-		"text objective": replace("true_objective: 3.0", "true_objective: good"),
-		"link":           link("000002.yaml"),
-		"link to itself": link("000003.yaml"),
-		"a pipe":         pipe,
+		"parent":        replace("parent: -1", "parent: 2"),
+		"NaN parameter": replace(": 0.99", ": .nan"),
+		"unknown key":   replace("samples: 3", "samples: 3\nepisodes: 3"),
+		"link":          link("000002.yaml"),
+		"a pipe":        pipe,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -132,13 +120,9 @@ func TestDamagedWeights(t *testing.T) {
 	}
 	dir, _ := board3(t)
 	f := openFolder(t, dir, 2, FolderOptions{})
-	write(t, filepath.Join(dir, "..", "secret.safetensors"),
-		must.Read(t, filepath.Join(dir, "000", "000003.safetensors")))
 	for name, spoil := range map[string]func(r *Record){
-		"path up":      func(r *Record) { r.Weights.Path = "../secret.safetensors" },
 		"absolute":     func(r *Record) { r.Weights.Path = filepath.Join(dir, "000", "000003.safetensors") },
 		"other member": func(r *Record) { r.Member = 1 },
-		"no member":    func(r *Record) { r.Member = 7 },
 		"huge":         func(r *Record) { r.Weights.Size = 1 << 62 },
 		"no weights":   func(r *Record) { r.Weights = nil },
 	} {
@@ -150,41 +134,26 @@ func TestDamagedWeights(t *testing.T) {
 
 // A damaged heartbeat is reported; the last good one counts until the next.
 func TestDamagedHeartbeat(t *testing.T) {
-	t.Parallel()
-	for name, damage := range map[string]func(t *testing.T, path string){
-		"truncated": func(t *testing.T, p string) { write(t, p, must.Read(t, p)[:40]) },
-		"huge":      func(t *testing.T, p string) { write(t, p, bytes.Repeat([]byte(" "), maxHeartbeat+1)) },
-		"another member's": func(t *testing.T, p string) {
-			write(t, p,
-				must.Read(t, filepath.Join(p, "../../001/heartbeat.json")))
-		},
-		"a pipe": pipe,
-	} {
-		dir := t.TempDir()
-		f := openFolder(t, dir, 2, FolderOptions{})
-		s := join(t, f, 0)
-		beat := Heartbeat{Phase: Training, Iteration: 7, Parent: -1}
-		must.Do(t, errors.Join(s.Beat(beat), join(t, f, 1).Beat(beat)))
-		seen := mustView(t, f).Members[0].Seen
-		path := filepath.Join(dir, "000", heartbeatName)
-		damage(t, path)
-		for i, reader := range []*Folder{f, f, openFolder(t, dir, 2, FolderOptions{})} {
-			v := must.Get(reader.View())(t)
-			p := v.Members[0]
-			var d *checkpoint.DamagedError
-			if len(p.Damaged) != 1 || !errors.As(p.Damaged[0], &d) || d.Path != path {
-				t.Errorf("%s: damaged: %v", name, p.Damaged)
-			}
-			if known := i < 2; known != (p.Heartbeat != nil) || known && (p.Heartbeat.Iteration != 7 ||
-				!p.Seen.Equal(seen)) {
-				t.Errorf("%s: reader %d uses %+v of %v", name, i, p.Heartbeat, p.Seen)
-			}
+	dir := t.TempDir()
+	f := openFolder(t, dir, 2, FolderOptions{})
+	s := join(t, f, 0)
+	beat := Heartbeat{Phase: Training, Iteration: 7, Parent: -1}
+	must.Do(t, errors.Join(s.Beat(beat), join(t, f, 1).Beat(beat)))
+	seen := mustView(t, f).Members[0].Seen
+	path := filepath.Join(dir, "000", heartbeatName)
+	write(t, path, must.Read(t, filepath.Join(dir, "001", heartbeatName)))
+	for i, reader := range []*Folder{f, f, openFolder(t, dir, 2, FolderOptions{})} {
+		p := must.Get(reader.View())(t).Members[0]
+		var d *checkpoint.DamagedError
+		if len(p.Damaged) != 1 || !errors.As(p.Damaged[0], &d) || d.Path != path {
+			t.Errorf("damaged: %v", p.Damaged)
 		}
-		must.Do(t, s.Beat(Heartbeat{Phase: Waiting, Parent: -1}))
-		if h := mustView(t, f).Members[0].Heartbeat; h == nil || h.Phase != Waiting {
-			t.Errorf("%s: after the next heartbeat: %+v", name, h)
+		if known := i < 2; known != (p.Heartbeat != nil) || known && !p.Seen.Equal(seen) {
+			t.Errorf("reader %d uses %+v of %v", i, p.Heartbeat, p.Seen)
 		}
 	}
+	must.Do(t, s.Beat(Heartbeat{Phase: Waiting, Parent: -1}))
+	must.Is(t, mustView(t, f).Members[0].Heartbeat.Phase, Waiting, "the next phase")
 }
 
 func pipe(t *testing.T, path string) {
@@ -214,45 +183,19 @@ func wantDamaged(t *testing.T, f *Folder, path string) {
 	}
 }
 
-// A link or a file in place of a member's folder is reported; other members are still read.
-func TestDamagedFolders(t *testing.T) {
-	dir, _ := board3(t)
-	folder, elsewhere := filepath.Join(dir, "000"), filepath.Join(t.TempDir(), "000")
-	must.Do(t, errors.Join(os.Rename(folder, elsewhere), os.Symlink(elsewhere, folder)))
-	f := openFolder(t, dir, 2, FolderOptions{})
-	v, err := f.View()
-	if p := v.Members[0]; err != nil || len(p.Records) > 0 || len(p.Damaged) == 0 ||
-		!strings.Contains(p.Damaged[0].Error(), "link") {
-		t.Errorf("a member's folder is a link: %d records, %v, %v", len(p.Records), p.Damaged, err)
-	}
-	if len(v.Members[1].Records) != 1 {
-		t.Error("another member suffers")
-	}
-	must.RefusedAs(f.Join(t.Context(), 0))(t, "behind a link", "")
-	write(t, folder, nil)
-	must.RefusedAs(f.Join(t.Context(), 0))(t, "a file in place of a member's folder", folder)
-	must.Do(t, os.RemoveAll(dir))
-	must.RefusedAs(f.View())(t, "the store is gone", dir)
-}
-
 // A damaged best is passed over, listed by View, and replaced by the member's next offer.
 func TestDamagedBest(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	f := openFolder(t, dir, 2, FolderOptions{})
 	s, other := join(t, f, 0), join(t, f, 1)
-	err := errors.Join(s.PublishBest(record(0, 2, 9), weights(0, 2), false), other.PublishBest(record(1, 2, 5),
-		weights(1, 2), false))
-	must.Do(t, err)
+	must.Do(t, errors.Join(s.PublishBest(record(0, 2, 9), weights(0, 2), false),
+		other.PublishBest(record(1, 2, 5), weights(1, 2), false)))
 	yaml := filepath.Join(dir, "best", "000", "000002.yaml")
 	write(t, yaml, must.Read(t, yaml)[:200])
 	if best, ok, err := f.Best(false); err != nil || !ok || best.Member != 1 {
 		t.Errorf("the best of the rest is %+v, %t, %v", best, ok, err)
 	}
-	v, err := f.View()
-	if err != nil || len(v.Members[0].Damaged) != 1 || !strings.Contains(v.Members[0].Damaged[0].Error(), yaml) {
-		t.Errorf("View lists %v, %v", v.Members[0].Damaged, err)
-	}
+	must.Refuse(t, errors.Join(must.Get(f.View())(t).Members[0].Damaged...), yaml)
 	must.Do(t, s.PublishBest(record(0, 3, 7), weights(0, 3), false))
 	if best, _, err := f.Best(false); err != nil || best.Iteration != 3 {
 		t.Errorf("%+v, %v", best, err)

@@ -44,29 +44,6 @@ func FuzzDecodeRecord(f *testing.F) {
 	})
 }
 
-// Whatever a program publishes is read back as it is.
-func FuzzRecordRoundTrip(f *testing.F) {
-	f.Add("walker", "loss is NaN", "agent.learning_rate", 3e-4, 1.5, int64(7), true)
-	f.Add("\x00\u2028\ufeff'\"", "- a: [", "? : #", math.Inf(-1), 5e-324, int64(0), false)
-	f.Fuzz(func(t *testing.T, experiment, failure, name string, objective, value float64, frame int64, has bool) {
-		r := Record{
-			Member: 1, Iteration: 3, Steps: frame, Objective: objective, HasObjective: has, Peak: value, HasPeak: !has,
-			Parent: 0, SinceChange: frame / 2,
-			Experiment: experiment, Failure: failure, Hyperparameters: map[string]float64{name: value, "b": 1},
-		}
-		r, err := prepare(r, 1, 2)
-		if err != nil {
-			return
-		}
-		text := must.Get(encodeRecord(r, "001"))(t)
-		back, err := decodeRecord(text, 1, 2, "001", 3)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		must.Equal(t, "read again", r, back, sameNaN)
-	})
-}
-
 func FuzzDecodeHeartbeat(f *testing.F) {
 	text := must.Get(encodeHeartbeat(Heartbeat{Owner: "a:1", Phase: Training, Iteration: 3, Objective: math.Inf(1),
 		HasObjective: true, Hyperparameters: map[string]float64{"x": 1e-5}, Parent: -1, Note: "n"}))(f)

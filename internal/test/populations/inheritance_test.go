@@ -33,27 +33,21 @@ var (
 func partOf(name string) string {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "agent_0/"), "agent_1/")
 	first, rest, _ := strings.Cut(name, "/")
-	switch first {
-	case "optimizer", "discriminator_optimizer":
+	switch {
+	case strings.HasSuffix(name, "random/generator"):
+		return "random"
+	case strings.HasSuffix(first, "optimizer"):
 		return "optimizer"
-	case "observation_preprocessor", "state_preprocessor", "value_preprocessor", "amp_observation_preprocessor":
+	case strings.HasSuffix(first, "_preprocessor"):
 		return "normalizers"
-	case "rollout":
-		return "rollout"
-	case "motion_dataset", "reply_buffer":
+	case first == "rollout" || first == "environment":
+		return first
+	case first == "motion_dataset" || first == "reply_buffer":
 		return "memories"
-	case "environment":
-		return "environment"
-	}
-	if rest == "" && first != "log_std" {
+	case rest == "" && first != "log_std":
 		return "?"
 	}
 	return "weights"
-}
-
-func float32s(t testing.TB, a checkpoint.Array) []float32 {
-	t.Helper()
-	return must.Get(a.Float32s())(t)
 }
 
 // leaf are the values of a snapshot's first agent.
@@ -201,9 +195,6 @@ func TestInheritance(t *testing.T) {
 		"PPO with memory": {boxed, func(t testing.TB, seed int64) agenttest.Agent {
 			return rememberingPPO(t, boxed, seed)
 		}},
-		"PPO without a schedule": {boxed, func(t testing.TB, seed int64) agenttest.Agent {
-			return smallPPO(t, boxed, seed, nil)
-		}},
 		"AMP": {styled, func(t testing.TB, seed int64) agenttest.Agent {
 			return smallAMP(t, seed, map[string]any{"learning_rate_scheduler": "LinearLR",
 				"learning_rate_scheduler_kwargs": map[string]any{"total_iters": 100}})
@@ -213,32 +204,25 @@ func TestInheritance(t *testing.T) {
 				smallAMP(t, seed+1, map[string]any{"rollouts": 5})}, nil))(t)
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			for what, h := range map[string]pbt.CopyOptions{
-				"everything": {},
-				"everything, in words": {Optimizer: pbt.CopyPart, Normalizers: pbt.CopyPart,
-					Schedule: pbt.CopyPart, Environment: pbt.CopyPart, Buffers: pbt.CopyPart},
-				"own optimizer":    {Optimizer: pbt.KeepPart},
-				"no moments":       {Optimizer: pbt.ResetPart},
-				"half the moments": {Optimizer: pbt.DecayPart, MomentDecay: 0.5},
-				"own normalizers":  {Normalizers: pbt.KeepPart},
-				"own schedule":     {Schedule: pbt.KeepPart},
-				"schedule anew":    {Schedule: pbt.ResetPart},
-				"own environment":  {Environment: pbt.KeepPart},
-				"own buffers":      {Buffers: pbt.KeepPart},
-				"own world":        {Environment: pbt.KeepPart, Buffers: pbt.KeepPart},
-				"weights only": {Optimizer: pbt.KeepPart, Normalizers: pbt.KeepPart,
-					Schedule: pbt.KeepPart, Environment: pbt.KeepPart, Buffers: pbt.KeepPart},
-				"weights only, no schedule": {Optimizer: pbt.ResetPart, Normalizers: pbt.KeepPart,
-					Schedule: pbt.ResetPart, Environment: pbt.KeepPart, Buffers: pbt.KeepPart},
-			} {
-				t.Run(what, func(t *testing.T) {
-					agenttest.CheckLive(t)
-					their, own, got := inherit(t, h, test.sp, test.make)
-					checkParts(t, h, their, own, got)
-				})
-			}
-		})
+		for what, h := range map[string]pbt.CopyOptions{
+			"everything":       {},
+			"own optimizer":    {Optimizer: pbt.KeepPart},
+			"no moments":       {Optimizer: pbt.ResetPart},
+			"half the moments": {Optimizer: pbt.DecayPart, MomentDecay: 0.5},
+			"own normalizers":  {Normalizers: pbt.KeepPart},
+			"own schedule":     {Schedule: pbt.KeepPart},
+			"schedule anew":    {Schedule: pbt.ResetPart},
+			"own environment":  {Environment: pbt.KeepPart},
+			"own buffers":      {Buffers: pbt.KeepPart},
+			"weights only": {Optimizer: pbt.KeepPart, Normalizers: pbt.KeepPart, Schedule: pbt.KeepPart,
+				Environment: pbt.KeepPart, Buffers: pbt.KeepPart},
+		} {
+			t.Run(name+"/"+what, func(t *testing.T) {
+				agenttest.CheckLive(t)
+				their, own, got := inherit(t, h, test.sp, test.make)
+				checkParts(t, h, their, own, got)
+			})
+		}
 	}
 }
 
@@ -252,95 +236,72 @@ func checkParts(t *testing.T, h pbt.CopyOptions, their, own, got *checkpoint.Sna
 		}
 		return their
 	}
+	sources := map[string]*checkpoint.Snapshot{"weights": their, "random": their, "optimizer": from(h.Optimizer),
+		"normalizers": from(h.Normalizers), "rollout": from(h.Buffers), "memories": from(h.Buffers),
+		"environment": from(h.Environment)}
+	factor, scaled := map[pbt.Part]float32{pbt.ResetPart: 0, pbt.DecayPart: 0.5}[h.Optimizer]
 	counted := map[string]int{}
 	for name, array := range got.Arrays {
 		part := partOf(name)
-		want := map[string]*checkpoint.Snapshot{"weights": their, "optimizer": from(h.Optimizer),
-			"normalizers": from(h.Normalizers),
-			"rollout":     from(h.Buffers), "memories": from(h.Buffers), "environment": from(h.Environment)}[part]
-		if strings.HasSuffix(name, "random/generator") {
-			want, part = their, "random"
-		}
-		if want == nil {
+		if sources[part] == nil {
 			t.Fatalf("the array %q is part of nothing", name)
 		}
 		// Memories begin anew where the rollout does: they belong to what the agent saw last.
 		if broken && (name == layout.Hidden(layout.Policy) || name == layout.Hidden(layout.Value)) {
-			if nonzero(array.Data) {
-				t.Errorf("%s goes on without its rollout", name)
-			}
+			must.Is(t, nonzero(array.Data), false, "%s goes on without its rollout", name)
 			continue
 		}
 		counted[part]++
-		expected := want.Arrays[name]
-		if factor := map[pbt.Part]float32{pbt.ResetPart: 0, pbt.DecayPart: 0.5}; part == "optimizer" &&
-			(h.Optimizer == pbt.ResetPart || h.Optimizer == pbt.DecayPart) {
-			values := slices.Clone(float32s(t, expected))
+		expected := sources[part].Arrays[name]
+		if part == "optimizer" && scaled {
+			values := slices.Clone(must.Get(expected.Float32s())(t))
 			for i := range values {
-				values[i] *= factor[h.Optimizer]
+				values[i] *= factor
 			}
-			if !slices.Equal(values, float32s(t, array)) {
-				t.Errorf("%s is not what it should be", name)
-			}
+			must.Same(t, must.Get(array.Float32s())(t), values, "%s", name)
 			continue
 		}
 		if !bytes.Equal(expected.Data, array.Data) {
 			t.Errorf("%s is not that of the right member", name)
 		}
-		if other := map[bool]*checkpoint.Snapshot{true: own, false: their}[want == their]; part != "random" &&
-			!strings.HasSuffix(name, "current_count") && bytes.Equal(other.Arrays[name].Data, array.Data) &&
-			nonzero(array.Data) {
+		if part != "random" && !strings.HasSuffix(name, "current_count") && nonzero(array.Data) &&
+			bytes.Equal(own.Arrays[name].Data, their.Arrays[name].Data) {
 			t.Errorf("%s is the same in both members: this shows nothing", name)
 		}
 	}
-	if broken != (counted["rollout"] == 0) {
-		t.Errorf("%d arrays of a rollout in progress", counted["rollout"])
-	}
+	must.Is(t, counted["rollout"] == 0, broken, "whether there is no rollout in progress")
 	for _, part := range []string{"weights", "optimizer", "normalizers", "environment", "random"} {
-		if counted[part] == 0 {
-			t.Errorf("no array is part of the %s", part)
-		}
+		must.Is(t, counted[part] > 0, true, "whether arrays are part of the %s", part)
 	}
-	values, theirs, owns := leaf(got), leaf(their), leaf(own)
 	equal := func(key string, want any) {
 		t.Helper()
-		if fmt.Sprint(values[key]) != fmt.Sprint(want) {
-			t.Errorf("%s is %v, want %v", key, values[key], want)
-		}
+		must.Is(t, fmt.Sprint(leaf(got)[key]), fmt.Sprint(want), "%s", key)
 	}
-	steps := leaf(from(h.Optimizer))["optimizer_steps"]
+	steps := leaf(from(h.Optimizer))["optimizer_steps"].(map[string]any)
 	if h.Optimizer == pbt.ResetPart {
-		zero := map[string]any{}
-		for name := range steps.(map[string]any) {
-			zero[name] = 0
+		steps = maps.Clone(steps)
+		for name := range steps {
+			steps[name] = 0
 		}
-		steps = zero
 	}
 	equal("optimizer_steps", steps)
-	if fmt.Sprint(theirs["optimizer_steps"]) == fmt.Sprint(owns["optimizer_steps"]) {
-		t.Error("both have made as many steps: this shows nothing")
-	}
-	equal("timestep", theirs["timestep"])
+	equal("timestep", leaf(their)["timestep"])
 	equal("memories", leaf(from(h.Buffers))["memories"])
 	rollout := leaf(from(h.Buffers))["rollout_steps"]
 	if broken {
 		rollout = 0
 	}
 	equal("rollout_steps", rollout)
-	state := leaf(from(h.Schedule))["scheduler_state"]
-	if state == nil {
+	state, ok := leaf(from(h.Schedule))["scheduler_state"].(map[string]any)
+	if !ok {
 		return
 	}
-	if fmt.Sprint(theirs["scheduler_state"]) == fmt.Sprint(owns["scheduler_state"]) {
-		t.Error("both schedules stand alike: this shows nothing")
-	}
 	if h.Schedule == pbt.ResetPart {
-		begun := maps.Clone(state.(map[string]any))
-		begun["step"] = 0
-		if _, ok := begun["learning_rate"]; ok {
-			begun["learning_rate"] = begun["base"]
+		state = maps.Clone(state)
+		state["step"] = 0
+		if _, ok := state["learning_rate"]; ok {
+			state["learning_rate"] = state["base"]
 		}
-		state = begun
 	}
 	equal("scheduler_state", state)
 }

@@ -32,10 +32,7 @@ func TestCombine(t *testing.T) {
 	}{
 		{Parts{}, snapshot(2), 1, 1, 1, 1},
 		{Parts{Environment: Keep}, snapshot(2), 1, 1, 2, 1},
-		{Parts{Normalizers: Keep}, snapshot(2), 2, 2, 1, 1},
-		{Parts{Normalizers: Keep, Environment: Keep}, snapshot(2), 2, 2, 2, 1},
 		{Parts{Optimizer: Keep, Buffers: Keep}, snapshot(2), 1, 1, 1, 2},
-		{Parts{Optimizer: Reset}, snapshot(2), 1, 1, 1, 0},
 		{Parts{Optimizer: Decay, MomentDecay: 0.5}, snapshot(2), 1, 1, 1, 0.5},
 		{Parts{Optimizer: Keep, Normalizers: Keep, Environment: Keep, Buffers: Keep}, nil, 1, 1,
 			1, 1},
