@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -61,10 +60,8 @@ func (g *goldenPB2) bandit() (*bandit, trial) {
 // TestPB2IsTheOriginal compares PB2 with Ray Tune's program: inputs, covariances, likelihood, posterior, bound and the
 // chosen place, of processes with given parameters and of Ray Tune's fitted ones.
 func TestPB2IsTheOriginal(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("testdata", "pb2", "ray.json"))
-	must.Do(t, err)
 	var g goldenPB2
-	must.Do(t, json.Unmarshal(data, &g))
+	must.Do(t, json.Unmarshal(must.Read(t, filepath.Join("testdata", "pb2", "ray.json")), &g))
 	errors := map[string]float64{}
 	near := func(what string, got, want, tolerance float64) {
 		t.Helper()
