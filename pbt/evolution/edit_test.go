@@ -90,44 +90,39 @@ func TestEditModules(t *testing.T) {
 // What is drawn, and how often: of all policies together, layers share a fifth, and each of the node edits has an equal
 // part of the rest.
 func TestRandomEdit(t *testing.T) {
-	a := architecture(t, dict(), []int{64}, 32, []int{64, 64}, "tanh")
 	snap, _ := teamSnapshot(t)
-	const n = 60_000
-	for _, policies := range [][]description.Architecture{{a}, policiesOf(t, snap)} {
-		want, edits := map[string]float64{}, 0
-		for _, a := range policies {
-			edits += len(nodeEdits(a))
+	policies := append(policiesOf(t, snap), architecture(t, dict(), []int{64}, 32, []int{64, 64}, "tanh"))
+	want, edits := map[string]float64{}, 0
+	for _, a := range policies {
+		edits += len(nodeEdits(a))
+	}
+	for i, a := range policies {
+		for _, e := range nodeEdits(a) {
+			want[fmt.Sprint(i, e.Module, e.Kind)] = .8 / float64(edits)
 		}
-		for i, a := range policies {
-			for _, e := range nodeEdits(a) {
-				want[fmt.Sprint(i, e.Module, e.Kind)] = .8 / float64(edits)
-			}
-			for _, kind := range []editKind{addLayer, removeLayer} {
-				want[fmt.Sprint(i, "head", kind)] = .1 / float64(len(policies))
-			}
+		for _, kind := range []editKind{addLayer, removeLayer} {
+			want[fmt.Sprint(i, "head", kind)] = .1 / float64(len(policies))
 		}
-		count, sizes := map[string]int{}, map[int]float64{}
-		rng, head := random(1), 0.0
-		for range n {
-			i, e := randomEdit(policies, rng, 0.2)
-			if !e.fits(policies[i]) {
-				t.Fatalf("%v has no %v", policies[i], e)
-			}
-			count[fmt.Sprint(i, e.Module, e.Kind)]++
-			if e.Module == "head" {
-				head++
-				sizes[e.Nodes]++
-			}
+	}
+	const n = 30_000
+	count, sizes, rng, head := map[string]float64{}, map[int]float64{}, random(1), 0.0
+	for range n {
+		i, e := randomEdit(policies, rng, 0.2)
+		if !e.fits(policies[i]) {
+			t.Fatalf("%v has no %v", policies[i], e)
 		}
-		if len(count) != len(want) {
-			t.Errorf("drawn: %v", count)
+		count[fmt.Sprint(i, e.Module, e.Kind)]++
+		if e.Module == "head" {
+			head++
+			sizes[e.Nodes]++
 		}
-		for name, share := range want {
-			must.Near(t, float64(count[name])/n, share, .006, "the share of %s", name)
-		}
-		for _, k := range []int{16, 32, 64} {
-			must.Near(t, sizes[k]/head, 1.0/3, .025, "the share of %d nodes", k)
-		}
+	}
+	must.Is(t, len(count), len(want), "kinds of edits")
+	for name, share := range want {
+		must.Near(t, count[name]/n, share, .006, "the share of %s", name)
+	}
+	for _, k := range []int{16, 32, 64} {
+		must.Near(t, sizes[k]/head, 1.0/3, .025, "the share of %d nodes", k)
 	}
 }
 

@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
@@ -104,18 +100,10 @@ func finish(t *testing.T, e *evolution.Evolution) outcome {
 	t.Helper()
 	o := outcome{journal: e.Population().Journal()}
 	for id := range e.Population().Generation().Members {
-		s := must.Get(e.Population().Trainee(id).Snapshot())(t)
-		o.snapshots = append(o.snapshots, s)
+		o.snapshots = append(o.snapshots, must.Get(e.Population().Trainee(id).Snapshot())(t))
 	}
 	must.Do(t, e.Close())
 	return o
-}
-
-func train(t *testing.T, o evolution.Options) outcome {
-	t.Helper()
-	e := must.Get(evolution.New(o))(t)
-	must.Get(e.Train(t.Context()))(t)
-	return finish(t, e)
 }
 
 // interrupted trains what build makes to its end, and stops it each time that stop has been called every times.
@@ -159,8 +147,6 @@ func TestResume(t *testing.T) {
 		check     func(t *testing.T, o evolution.Options, e *evolution.Evolution)
 		mutations []string // the beginnings of those that must occur
 	}{
-		"cartpole": {cartpole, func(*evolution.Options) {}, otherSeed, []string{"param(", "learning_rate",
-			"activation("}},
 		"IPPO": {ippo, func(o *evolution.Options) {
 			o.Sample = map[string]explore.Range{"speaker_0.learning_rate": {Low: 1e-5, High: 1e-2, Log: true}}
 			o.Mutations.Architecture, o.TotalSteps = 1.5, 4*o.IntervalSteps
@@ -187,14 +173,12 @@ func TestResume(t *testing.T) {
 				return again
 			})
 			must.Equal(t, "the journal", want.journal, got.journal)
-			must.Equal(t, "the journal's file", must.Get(journal.Read(o.Directory))(t)[1:],
-				must.Get(journal.Read(again.Directory))(t)[1:])
 			for id := range want.snapshots {
 				if d := agenttest.Differences(want.snapshots[id], got.snapshots[id]); len(d) > 0 {
 					t.Errorf("member %d differs in %v", id, d)
 				}
 			}
-			architectures, done := map[string]bool{}, map[string]int{}
+			architectures, done := map[string]bool{}, map[string]bool{}
 			for _, e := range want.journal {
 				if e.Kind == journal.ApplyFailed || e.Kind == journal.Failed {
 					t.Errorf("%+v", e)
@@ -202,24 +186,14 @@ func TestResume(t *testing.T) {
 				architectures[e.Architecture] = true
 				for _, beginning := range c.mutations {
 					if strings.HasPrefix(e.Mutation, beginning) {
-						done[beginning]++
+						done[beginning] = true
 					}
 				}
 			}
 			if len(architectures) < 4 || len(done) < len(c.mutations) {
-				t.Errorf("architectures %v, mutations %v: this shows little", slices.Sorted(maps.Keys(architectures)),
-					done)
+				t.Errorf("architectures %v, mutations %v: this shows little", architectures, done)
 			}
 		})
-	}
-}
-
-// otherSeed checks that another seed of mutations leads to another evolution.
-func otherSeed(t *testing.T, o evolution.Options, e *evolution.Evolution) {
-	o.Directory, o.Mutations = "", busy()
-	o.Mutations.Seed = 1
-	if cmp.Equal(e.Population().Journal(), train(t, o).journal) {
-		t.Error("another seed of mutations gives the same journal")
 	}
 }
 

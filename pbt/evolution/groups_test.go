@@ -186,8 +186,9 @@ func policiesOf(t *testing.T, snap *checkpoint.Snapshot) []description.Architect
 // drawing is a generator that draws the edit for the agent.
 func drawing(t *testing.T, snap *checkpoint.Snapshot, agent int, edit edit) *rand.Rand {
 	t.Helper()
+	policies := policiesOf(t, snap)
 	for seed := range uint64(100_000) {
-		if which, e := randomEdit(policiesOf(t, snap), random(seed), 0.2); which == agent && e == edit {
+		if which, e := randomEdit(policies, random(seed), 0.2); which == agent && e == edit {
 			return random(seed)
 		}
 	}

@@ -153,14 +153,3 @@ func TestOverlap(t *testing.T) {
 		}
 	}
 }
-
-// Dropping a convolution that is a straight line changes nothing: its layer's reader does what both did.
-func TestDroppedConvolution(t *testing.T) {
-	a := seeing(t, description.RecurrentLayer{}, "identity")
-	arrays := arraysOf(t, network(t, a, 2, nil))
-	before := sequences(t, network(t, a, 2, arrays), camera)
-	less, narrow := applyEdit(t, a, arrays, edit{Kind: removeLayer, Module: "encoder.camera"}, PreserveFunction)
-	if d := difference(before, sequences(t, network(t, less, 2, narrow), camera)); !(d <= 1e-5) {
-		t.Errorf("%v computes something else, by %g", less, d)
-	}
-}

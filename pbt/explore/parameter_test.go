@@ -90,23 +90,6 @@ func TestRulesStayInside(t *testing.T) {
 	}
 }
 
-func TestReflect(t *testing.T) {
-	inf := math.Inf(1)
-	for _, test := range []struct {
-		s            scale
-		v, low, high float64
-		want         float64
-	}{
-		{linear, -1, 0, 4, 1}, {linear, 5, 0, 4, 3}, {linear, 13, 0, 4, 3}, {linear, -9, 0, 4, 1},
-		{linear, 7, 3, inf, 7}, {linear, 1, 3, inf, 5}, {linear, 5, -inf, 3, 1}, {linear, 9, 2, 2, 2},
-		{logScale, 8, 1, 4, 2}, {logScale, 0.5, 1, 4, 2}, {logScale, 8, 0, 4, 2}, {logScale, 8, -inf, 4, 0},
-		{oneMinus, 0.875, 0, 0.75, 0.5}, {oneMinus, 0.5, 0.75, 1, 0.875}, {oneMinus, 1.5, 0, 1, 0.5},
-	} {
-		must.Near(t, test.s.reflect(test.v, test.low, test.high), test.want, 1e-12, "scale %d: %v in [%v, %v]", test.s,
-			test.v, test.low, test.high)
-	}
-}
-
 func TestKeysAndBounds(t *testing.T) {
 	m := Mutation{
 		Rules:      Rules{"z": MutateFloat, "env.*": PerturbFloat},
