@@ -84,6 +84,14 @@ var compare = cmp.Options{cmp.AllowUnexported(sample{}), cmp.FilterPath(func(p c
 	return strings.HasSuffix(p.String(), "Shaper")
 }, cmp.Comparer(func(a, b func(float64) float64) bool { return (a == nil) == (b == nil) }))}
 
+var aliases = map[string]Alias{
+	"lambda":                     {Key: "gae_lambda", Note: "skrl 1.x"},
+	"gae":                        {Key: "gae_lambda"},
+	"style_reward_weight":        {Key: "style_reward_scale", Factor: 1},
+	"discriminator_reward_scale": {Key: "style_reward_scale", Factor: 2},
+	"sampler.w":                  {Key: "sampler.weight"},
+}
+
 func TestMerge(t *testing.T) {
 	type dict = map[string]any
 	tests := []struct {
@@ -120,17 +128,19 @@ func TestMerge(t *testing.T) {
 			func(s *sample) { s.Experiment.WriteInterval.Steps = 10 }},
 		{"section as struct", dict{"experiment": experiment{Directory: "y"}},
 			func(s *sample) { s.Experiment = experiment{Directory: "y"} }},
-		{"section over its defaults", dict{"sampler": dict{"weight": 3}},
-			func(s *sample) { s.Sampler = sampler{3, "s"} }},
 		{"list of sections", dict{"terms": []any{dict{"name": "a"}, dict{"weight": 2}}}, func(s *sample) {
 			s.Terms = []sampler{{Name: "a"}, {Weight: 2}}
 		}},
+		{"alias, same value twice", dict{"lambda": 1, "gae_lambda": 1.0}, func(s *sample) { s.Lambda = 1 }},
+		{"alias, weight and scale", dict{"style_reward_weight": 0.5, "discriminator_reward_scale": 8},
+			func(s *sample) { s.StyleScale = 4 }},
+		{"alias in a section", dict{"sampler": dict{"w": 4}}, func(s *sample) { s.Sampler = sampler{4, "s"} }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got, want := defaults(), defaults()
 			test.want(&want)
-			must.Do(t, Merge(&got, test.dict, Options{}))
+			must.Do(t, Merge(&got, test.dict, Options{Aliases: aliases}))
 			must.Equal(t, "the settings", want, got, compare)
 		})
 	}
@@ -170,6 +180,10 @@ func TestMergeErrors(t *testing.T) {
 		{"map element", dict{"rules": dict{"x": "c"}}, `amp: "rules.x" is "c": want one of "a", "b"`},
 		{"all at once", dict{"mini_batches": 0, "gae_lambda": 2, "loss": "bce"},
 			"amp: \"gae_lambda\" is 2: want a number in [0, 1]\namp: \"mini_batches\" is 0: want an integer ≥ 1"},
+		{"alias, different", dict{"lambda": 0.9, "gae_lambda": 0.8},
+			`amp: "lambda" is 0.9: it means the same as "gae_lambda", which is 0.8; give one of them (skrl 1.x)`},
+		{"alias excluded", dict{"style_reward_weight": 0.5}, `amp: "style_reward_weight" is 0.5: it cannot be given ` +
+			`together with "style_reward_scale" (9); give one of them`},
 		{"section struct out of range", dict{"sampler": sampler{Weight: -1}},
 			`amp: "sampler.weight" is -1: want a number ≥ 0`},
 	}
@@ -179,7 +193,7 @@ func TestMergeErrors(t *testing.T) {
 			// Everything else in the dictionary is good, and must not arrive either.
 			dict := dict{"style_reward_scale": 9.0, "sampler": map[string]any{"name": "changed"}, "layers": []int{1}}
 			maps.Copy(dict, test.dict)
-			err := Merge(&got, dict, Options{Prefix: "amp", Aliases: map[string]Alias{"lambda": {Key: "gae_lambda"}}})
+			err := Merge(&got, dict, Options{Prefix: "amp", Aliases: aliases})
 			must.Equal(t, "error", test.want, fmt.Sprint(err))
 			var typed *Error
 			if !errors.As(err, &typed) || typed.Prefix != "amp" || typed.Path == "" {
@@ -195,30 +209,23 @@ func TestMergeCopies(t *testing.T) {
 	kwargs := map[string]any{"inner": map[string]any{"a": 1}}
 	layers := []int{1, 2}
 	must.Do(t, Merge(&got, map[string]any{"kwargs": kwargs, "layers": layers}, Options{}))
-	kwargs["inner"].(map[string]any)["a"] = 2
-	layers[0] = 9
+	kwargs["inner"].(map[string]any)["a"], layers[0] = 2, 9
 	if got.Kwargs["inner"].(map[string]any)["a"] != 1 || got.Layers[0] != 1 {
 		t.Error("the configuration shares memory with the dictionary")
 	}
 }
 
 func TestCheck(t *testing.T) {
-	good := defaults()
-	must.Do(t, Check(good, "amp"))
 	bad := defaults()
-	bad.LearningRate = []float64{math.NaN()}
-	bad.Loss = "hinge"
-	bad.Epochs = 0
-	bad.Sampler.Weight = -1
+	must.Do(t, Check(bad, "amp"))
+	bad.LearningRate, bad.Loss, bad.Epochs, bad.Sampler.Weight = []float64{math.NaN()}, "hinge", 0, -1
 	bad.Kwargs = map[string]any{"x": math.Inf(-1)}
 	want := `amp: "kwargs.x" is -Inf: want a finite number
 amp: "learning_epochs" is 0: want an integer ≥ 1
 amp: "learning_rate[0]" is NaN: want a number > 0
 amp: "loss" is "hinge": want one of "bce", "lsgan", "wasserstein"
 amp: "sampler.weight" is -1: want a number ≥ 0`
-	if err := Check(&bad, "amp"); err == nil || err.Error() != want {
-		t.Errorf("error is\n%v\nwant\n%s", err, want)
-	}
+	must.Equal(t, "error", want, fmt.Sprint(Check(&bad, "amp")))
 }
 
 // What Dict returns, Merge reads back.

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
@@ -54,23 +52,16 @@ func FuzzYAML(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	options := Options{Prefix: "amp", Aliases: map[string]Alias{"lambda": {Key: "gae_lambda"},
-		"sampler.w": {Key: "sampler.weight"}}}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dict, err := FromYAML(data)
 		if err != nil {
 			return
 		}
 		got := defaults()
-		if err := Merge(&got, dict, options); err != nil {
-			_ = err.Error()
-			if diff := cmp.Diff(defaults(), got, compare); diff != "" {
-				t.Errorf("changed on error %v:\n%s", err, diff)
-			}
+		if err := Merge(&got, dict, Options{Prefix: "amp", Aliases: aliases}); err != nil {
+			must.Equal(t, "changed on error "+err.Error(), defaults(), got, compare)
 			return
 		}
-		if err := Check(got, "amp"); err != nil {
-			t.Errorf("merged, and then: %v", err)
-		}
+		must.Do(t, Check(got, "amp"))
 	})
 }

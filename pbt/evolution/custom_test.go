@@ -95,7 +95,6 @@ func TestRefused(t *testing.T) {
 	}
 	for want, set := range map[string]func(o *Options, s *snapshot){
 		"without a checkpoint_path": func(o *Options, _ *snapshot) { o.Checkpoint = 1 },
-		"New is nil":                func(o *Options, _ *snapshot) { o.New = nil },
 		"give a Registry that says": func(o *Options, _ *snapshot) { o.Registry = nil },
 		"needs trainees with a method LimitEvalua": func(o *Options, _ *snapshot) {
 			o.Measure.EvaluationEpisodes, o.EvalSteps = 1, 10

@@ -122,22 +122,3 @@ func editNetworks(all map[string]description.Architecture, snap *checkpoint.Snap
 	o.Policy = layout.Policy
 	return editAll(all, snap, e.lead(all, o), o, random(3))
 }
-
-// TestDrawActivations: every network is given one of the other activations, and no weight changes.
-func TestDrawActivations(t *testing.T) {
-	all := ampNetworks(t, "relu")
-	snap := agenttest.Snapshot(t, ampAgent(t, all))
-	rng, count := random(2), map[string]int{}
-	for range 600 {
-		done := must.Get(drawActivations(all, snap, []string{"ReLU", "elu", "gelu"}, editOptions{}, rng))(t)
-		unchanged(t, snap.Arrays, done.Snapshot.Arrays)
-		for name, x := range done.Architectures {
-			count[name+" "+x.Activation]++
-		}
-	}
-	for name := range all {
-		for _, activation := range []string{" elu", " gelu"} {
-			must.Near(t, float64(count[name+activation]), 300, 60, "times that %s%s was drawn", name, activation)
-		}
-	}
-}

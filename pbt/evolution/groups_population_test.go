@@ -12,7 +12,6 @@ import (
 	"github.com/gorl-dev/gorl/agents/ippo"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers"
-	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
@@ -87,11 +86,11 @@ func pair(centralised bool, game rendezvous, onStep func() error) func(m pbt.Mem
 		first := networks{}
 		groups, err := ippo.Groups(nil, env.Spaces(), centralised)
 		for _, g := range groups {
-			value := g.Spaces.Observation
+			seen := map[string]spaces.Space{".policy": g.Spaces.Observation, ".value": g.Spaces.Observation}
 			if centralised {
-				value = g.Spaces.State
+				seen[".value"] = g.Spaces.State
 			}
-			for role, space := range map[string]spaces.Space{".policy": g.Spaces.Observation, ".value": value} {
+			for role, space := range seen {
 				a, fault := description.NewArchitecture(space, []int{8}, 8, []int{8}, "tanh")
 				first[g.Name+role], err = a, errors.Join(err, fault)
 			}
@@ -107,14 +106,9 @@ func pair(centralised bool, game rendezvous, onStep func() error) func(m pbt.Mem
 	}
 }
 
-// checkGroups checks that each of two kinds of agents has networks of its own after a few generations, that the table
-// shows them by agent, and that the elite can be built again.
+// checkGroups checks that each of two kinds of agents has networks of its own after a few generations, and that the table
+// shows them by agent.
 func checkGroups(t *testing.T, o evolution.Options, e *evolution.Evolution) {
-	best := e.Elite()
-	elite := must.Open(evolution.Build(o.New, best.Snapshot, 1))(t)
-	if d := agenttest.Differences(best.Snapshot, must.Get(elite.Snapshot())(t)); len(d) > 0 {
-		t.Errorf("the elite differs from the best in %v", d)
-	}
 	var table strings.Builder
 	must.Do(t, e.WriteTable(&table))
 	for _, want := range []string{"speaker_0.policy 2→", "listener_0.value ", "listener_0.learning_rate"} {

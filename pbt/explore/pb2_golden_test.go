@@ -62,13 +62,9 @@ func (g *goldenPB2) bandit() (*bandit, trial) {
 func TestPB2IsTheOriginal(t *testing.T) {
 	var g goldenPB2
 	must.Do(t, json.Unmarshal(must.Read(t, filepath.Join("testdata", "pb2", "ray.json")), &g))
-	errors := map[string]float64{}
 	near := func(what string, got, want, tolerance float64) {
 		t.Helper()
-		e := math.Abs(got-want) / math.Max(1, math.Abs(want))
-		if errors[what] = max(errors[what], e); !(e <= tolerance) {
-			t.Errorf("%s is %v, want %v", what, got, want)
-		}
+		must.Near(t, got, want, tolerance*max(1, math.Abs(want)), "%s", what)
 	}
 	b, context := g.bandit()
 	for i, x := range g.X {
@@ -105,9 +101,6 @@ func TestPB2IsTheOriginal(t *testing.T) {
 	near("likelihood", b.model.likelihood(make([]float64, 3)), g.Likelihood, 1e-6)
 	doubts = newProcess(fixed, b.varianceModel(context).points, append(b.gains, 0, 0), jitter)
 	g.Fixed.compare(b, context, doubts, near, "fixed ", 1e-6)
-	for what, e := range errors {
-		t.Logf("largest error of %s: %.2g", what, e)
-	}
 }
 
 // compare compares the posterior, the bound and the best place.

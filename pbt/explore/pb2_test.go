@@ -80,8 +80,7 @@ func TestWhatPB2Learns(t *testing.T) {
 func tried(n, intervals int, rng *rand.Rand, draw func() (a, b float64),
 	gain func(a, b float64, interval int) float64) []journal.Event {
 	events := []journal.Event{{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{}}}
-	scores := make([]float64, n)
-	values := make([]map[string]float64, n)
+	scores, values := make([]float64, n), make([]map[string]float64, n)
 	next := func() map[string]float64 {
 		a, b := draw()
 		return map[string]float64{"a": a, "b": b, "other": 5}
@@ -90,17 +89,12 @@ func tried(n, intervals int, rng *rand.Rand, draw func() (a, b float64),
 		values[id] = next()
 		events = append(events, journal.Event{Kind: journal.Start, Member: id, Parent: -1, After: values[id]})
 	}
-	for k := 1; k <= intervals; k++ {
+	for k := range int64(intervals) {
 		for id := range n {
-			scores[id] += gain(values[id]["a"], values[id]["b"], k)
-			e := journal.Event{Kind: journal.SelfMutate, Iteration: int64(k), Member: id, Parent: -1,
-				Steps: int64(k) * 100, Objective: scores[id], HasObjective: true, Before: values[id]}
-			if k < intervals {
-				e.After = next()
-				values[id] = e.After
-			} else {
-				e.Kind = journal.Keep
-			}
+			scores[id] += gain(values[id]["a"], values[id]["b"], int(k)+1)
+			e := journal.Event{Kind: journal.SelfMutate, Iteration: k + 1, Member: id, Parent: -1, Steps: 100 * (k + 1),
+				Objective: scores[id], HasObjective: true, Before: values[id], After: next()}
+			values[id] = e.After
 			events = append(events, e)
 		}
 	}
@@ -138,9 +132,7 @@ func TestPB2BeginsUniformly(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	few := tried(2, 1, rng, anywhere(rng), hill) // the objectives at the beginning are not known
 	given := few[len(few)-1].Before
-	if got := square.Fit(few, nil).Apply(given, rng); !maps.Equal(got, given) {
-		t.Errorf("after one interval %v became %v", given, got)
-	}
+	must.Equal(t, "after one interval", given, square.Fit(few, nil).Apply(given, rng))
 	p = square
 	p.Rows = 3
 	if b := p.Fit(tried(3, 4, rng, anywhere(rng), hill), nil).(*bandit); len(b.learned.trials) != 3 ||

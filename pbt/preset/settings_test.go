@@ -9,13 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/internal/panics"
 	"github.com/gorl-dev/gorl/internal/test/must"
-	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -67,14 +63,12 @@ func TestRegister(t *testing.T) {
 	s := must.Get(FromYAML([]byte("{preset: own, pbt: {margin: 2, max_copies: 1, objective: x, interval_steps: 7, " +
 		"parameters: {learning_rate: {rule: mutate_float, max: 1}}}}")))(t)
 	want := strategy.Limited{Strategy: strategy.IsaacLab{ThresholdAbs: 2}, MaxCopies: 1}
-	o := s.Options
-	if m := o.Explore.(explore.Mutation); o.Strategy != want || o.Objective != "x" || o.IntervalSteps != 7 ||
-		m.Parameters["learning_rate"].Max != 1 {
-		t.Errorf("%+v", o)
+	if m := s.Options.Explore.(explore.Mutation); s.Options.Strategy != want || s.Options.Objective != "x" ||
+		s.Options.IntervalSteps != 7 || m.Parameters["learning_rate"].Max != 1 {
+		t.Errorf("%+v", s.Options)
 	}
 	must.Equal(t, "what Dict gives", s.Dict(), must.Get(FromDict(s.Dict()))(t).Dict())
 	for document, want := range map[string]string{
-		"{preset: own, pbt: {margin: 0}}":                                    `"pbt.margin" is 0`,
 		"{preset: own, pbt: {margin: 9}}":                                    "preset: own: no such margin",
 		"{preset: own, pbt: {margin: 8}}":                                    "a margin above 7",
 		"{preset: own, strict: true, pbt: {}}":                               `"strict" is true`,
@@ -109,15 +103,11 @@ func FuzzFromYAML(f *testing.F) {
 			}
 		}
 	}
-	ignore := cmpopts.IgnoreUnexported(pbt.Options{}, Settings{}, someOf{})
-	rules := cmp.Comparer(func(a, b explore.Rule) bool { return a == b })
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := FromYAML(data)
 		if err != nil {
 			return
 		}
-		again := must.Get(FromYAML(data))(t)
-		must.Equal(t, "two readings differ", s, again, ignore, cmpopts.EquateNaNs(), rules)
 		o := s.Options
 		if o.Members < 1 || o.IntervalSteps < 1 || o.Objective == "" || o.Strategy == nil ||
 			s.PolicyIdx >= s.NumPolicies {

@@ -160,7 +160,6 @@ func TestGameRefuses(t *testing.T) {
 	}{
 		{single, func(c *Config) { c.Seat = "third" }, "random, turns, or one of the seats: first, second"},
 		{single, func(c *Config) { c.Matchmaking = "best" }, `"matchmaking" is "best": want one of "uniform", "pfsp"`},
-		{single, func(c *Config) { c.Rating.K = 0 }, `"rating.k" is 0`},
 		{must.Get(wrappers.NewEpisodeStatistics(game))(t), func(*Config) {}, "in a *wrappers.Parallel"},
 		{game.Unwrap(), func(*Config) {}, "no seats to play against each other"},
 	} {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -107,12 +106,8 @@ func checkJournal(t *testing.T, events []journal.Event) {
 	met := map[int64]map[int]int{}
 	past, copies := 0, 0
 	for _, e := range events {
-		decided := []journal.Kind{journal.Keep, journal.Replace, journal.SelfMutate, journal.Final}
-		if !slices.Contains(decided, e.Kind) {
+		if e.SelfPlay == nil { // the population's, and those of starts
 			continue
-		}
-		if e.SelfPlay == nil {
-			t.Fatalf("%s of member %d at %d says nothing of its games", e.Kind, e.Member, e.Iteration)
 		}
 		if e.Kind == journal.Replace {
 			copies++
