@@ -64,8 +64,8 @@ func TestGoldenAgileRLEdits(t *testing.T) {
 	}
 }
 
-// TestEditModules: an edit changes its own module alone, a new layer has AgileRL's activation, and another activation is
-// that of all layers.
+// TestEditModules: an edit changes its own module alone, a new layer has AgileRL's activation, and a change of the
+// activation concerns all layers.
 func TestEditModules(t *testing.T) {
 	a := architecture(t, dict(), []int{64}, 32, []int{64, 64}, "Tanh")
 	const grown = "5→[64] + 2→[64] + 3→[80] + 4→[64]→32→[64 64 64:elu] tanh"

@@ -124,8 +124,8 @@ func TestArchitectureOfCustomAgent(t *testing.T) {
 		"none": true}, seen)
 }
 
-// Under Strict noise resets all optimizers, and another learning rate those that have it. Another seed of mutations draws
-// others.
+// Under Strict noise resets all optimizers, and another learning rate resets those that have it. Another seed of
+// mutations draws others.
 func TestOptimizersOfCustomAgent(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		e, in := evolver(t, only(func(m *Mutations) { m.RLHP, m.Parameters, m.Strict = 2, 1, strict }))

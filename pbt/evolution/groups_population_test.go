@@ -106,8 +106,8 @@ func pair(centralised bool, game rendezvous, onStep func() error) func(m pbt.Mem
 	}
 }
 
-// checkGroups checks that each of two kinds of agents has networks of its own after a few generations, and that the table
-// shows them by agent.
+// checkGroups checks that each of two kinds of agents has networks of its own after a few generations, and that the
+// table shows them by agent.
 func checkGroups(t *testing.T, o evolution.Options, e *evolution.Evolution) {
 	var table strings.Builder
 	must.Do(t, e.WriteTable(&table))

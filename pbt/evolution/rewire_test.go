@@ -121,7 +121,8 @@ func TestGoldenPreservedFunction(t *testing.T) {
 func TestOverlap(t *testing.T) {
 	for _, e := range []edit{
 		{Kind: addNode, Module: "head", Nodes: 32}, {Kind: removeNode, Module: "head", Nodes: 4},
-		{Kind: addChannel, Module: "encoder.camera", Nodes: 2}, {Kind: removeChannel, Module: "encoder.camera", Nodes: 2},
+		{Kind: addChannel, Module: "encoder.camera", Nodes: 2},
+		{Kind: removeChannel, Module: "encoder.camera", Nodes: 2},
 		{Kind: changeKernel, Module: "encoder.camera", Kernel: 5}, {Kind: addNode, Module: "memory", Nodes: 3},
 	} {
 		a := seeing(t, models.GRU(6), "relu")

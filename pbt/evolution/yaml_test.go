@@ -125,16 +125,12 @@ training: {population_size: 5, target: 1, hpo: true}
 // refusals are manifests with what their errors say.
 const refusals = `mutations: {} => unknown key "mutations" ; did you mean "mutation"?
 mutation: {probabilities: {no_mutt: 1}} => "mutation.probabilities.no_mutt" ; no_mut"?
-mutation: {mutation_sd: 0} => "mutation.mutation_sd" is 0
 mutation: {rl_hp_selection: {larning_rate: {min: 1, max: 2}}} => no such hyperparameter ; did you mean "learning_rate"?
 mutation: {rl_hp_selection: {lr: {min: 1, max: 2}, learning_rate: {min: 1, max: 2}}} => under another name as well
-mutation: {rl_hp_selection: {lr: {min: 3, max: 2}}} => ascending
 mutation: {preserve: overlop} => did you mean "overlap"?
 selection_strategy: {strategy: turnament} => did you mean "tournament"?
 {selection_strategy: {strategy: multi_frequency, n_winners: 2, n_losers: 5}, training: {pop_size: 8}} => together 8;
 {selection_strategy: {strategy: multi_frequency}, training: {pop_size: 5}} => a population of 5 cannot be cut
-training: {pop_size: 3, population_size: 4} => population_size
-network: {recurrent: {min_hidden_state_size: 600}} => limits of recurrent values are 600 to 512
 network: {encoder_config: {channel_size: [16, 32], kernel_size: [3]}} => kernel_size 1 and stride_size 0
 network: {encoder_config: {activation: Tanh}} => encoder and head begin with one activation
 [1, 2] => mapping`

@@ -42,11 +42,11 @@ func TestValidateRefuses(t *testing.T) {
 		"no bounds":  PB2{},
 		"descending": bounds(Range{Low: 1, High: 0}), "NaN": bounds(Range{Low: math.NaN(), High: 1}),
 		"logarithm of zero": bounds(Range{Low: 0, High: 1, Log: true}),
-		"NaN probability":   Perturbation{ResampleProbability: math.NaN()}, "factor zero": factorZero,
-		"unknown key":    DefaultPerturbation(map[string]Parameter{"c": {Sample: good}}),
-		"nothing":        one(Parameter{Min: 0, Max: 1}),
-		"broken integer": one(Parameter{Rule: Integer, Sample: Range{Low: 0.5, High: 4}}),
-		"out of bounds":  one(Parameter{Sample: Range{Low: 0, High: 2}, Max: 1}),
+		"factor zero":       factorZero,
+		"unknown key":       DefaultPerturbation(map[string]Parameter{"c": {Sample: good}}),
+		"nothing":           one(Parameter{Min: 0, Max: 1}),
+		"broken integer":    one(Parameter{Rule: Integer, Sample: Range{Low: 0.5, High: 4}}),
+		"out of bounds":     one(Parameter{Sample: Range{Low: 0, High: 2}, Max: 1}),
 	} {
 		if err := e.Validate([]string{"a", "b"}); err == nil {
 			t.Errorf("%s: no error", name)

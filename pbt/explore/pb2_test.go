@@ -44,8 +44,8 @@ func TestWhatPB2Learns(t *testing.T) {
 		{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{}}, start(0, 1), start(1, 2),
 		start(2, 3), start(3, 4),
 		from(at(journal.Replace, 1, 0, 10, 1), 1, 1.5), at(journal.Keep, 1, 1, 20, 2), at(journal.Keep, 1, 2, 30, 3),
-		unknown, failed, from(at(journal.SelfMutate, 2, 0, 25, 1.5), 0, 1.7), at(journal.ApplyFailed, 2, 1, 50, 2), rescued,
-		at(journal.Keep, 2, 3, 40, 4),
+		unknown, failed, from(at(journal.SelfMutate, 2, 0, 25, 1.5), 0, 1.7), at(journal.ApplyFailed, 2, 1, 50, 2),
+		rescued, at(journal.Keep, 2, 3, 40, 4),
 		at(journal.Keep, 3, 0, 26, 1.7), at(journal.Keep, 3, 1, math.NaN(), 2),
 		from(at(journal.Replace, 3, 3, 39, 4), 0, 1.9), final,
 	}

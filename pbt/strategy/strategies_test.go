@@ -49,7 +49,8 @@ func anyGeneration(rng *rand.Rand) Generation {
 	scale := math.Pow(10, float64(rng.IntN(7)-3))
 	odd := rng.Float64() * 0.5
 	for i := range 1 + rng.IntN(12) {
-		m := Status{Steps: rng.Int64N(1e6), HasObjective: true, Objective: scale * math.Round(10*rng.NormFloat64()) / 10}
+		m := Status{Steps: rng.Int64N(1e6), HasObjective: true,
+			Objective: scale * math.Round(10*rng.NormFloat64()) / 10}
 		if rng.IntN(2) == 0 {
 			m.HasPeak, m.Peak = true, m.Objective+scale*rng.Float64()
 		}
