@@ -11,14 +11,10 @@ func TestRedact(t *testing.T) {
 		"http://me:word@host:5000/a?b=c":                 `http://me:***@host:5000/a?b=c`,
 		"http://me:w@r:d@host":                           `http://me:***@host`,
 		"http://me:wo/rd@host":                           `http://me:***@host`,
-		"postgresql://me:word@host/db":                   `postgresql://me:***@host/db`,
 		`{"a":"http://me:word@host","b":"http://x:y@h"}`: `{"a":"http://me:***@host","b":"http://x:***@h"}`,
 		"uri: 'http://me:it''s@host', mail: a@b":         `uri: 'http://me:***@host', mail: a@b`,
-		"http://:word@host":                              `http://:***@host`,
 		"http://host:5000":                               "http://host:5000",
-		"http://me@host:5000":                            "http://me@host:5000",
 		"http://host:5000/a@b":                           "http://host:5000/a@b",
-		"a: b@c":                                         "a: b@c",
 	} {
 		if got := config.Redact(text); got != want {
 			t.Errorf("%s becomes %s, want %s", text, got, want)

@@ -5,16 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 func TestFromYAML(t *testing.T) {
-	got, err := FromYAML([]byte("agent:\n  lr: 1e-4\n  layers: [64, 32]\n  kwargs: null\n  ok: yes\nlimit: .inf\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	const text = "agent:\n  lr: 1e-4\n  layers: [64, 32]\n  kwargs: null\n  ok: yes\nlimit: .inf\n"
+	got := must.Get(FromYAML([]byte(text)))(t)
 	want := map[string]any{"agent": map[string]any{"lr": 1e-4, "layers": []any{64, 32}, "kwargs": nil, "ok": "yes"},
 		"limit": math.Inf(1)}
 	must.Equal(t, "the file", want, got)
@@ -29,8 +25,6 @@ func TestFromYAMLErrors(t *testing.T) {
 	nine := func(x string) string { return "[" + strings.Repeat(x+",", 8) + x + "]" }
 	tests := []struct{ name, yaml, want string }{
 		{"duplicate", "a: 1\nb: 2\na: 3\n", `line 3: mapping key "a" already defined at line 1`},
-		{"nested duplicate", "x:\n  a: 1\n  a: 1\n", `line 3: mapping key "a" already defined at line 2`},
-		{"syntax", "a: 1\nb: [1, 2\nc: 3\n", "line "},
 		{"tab", "a:\n\tb: 1\n", "line 2"},
 		{"list on top", "- 1\n- 2\n", "line 1: the top level must be a mapping"},
 		{"number key", "a: 1\n3: x\n", `line 2: key "3" is not a string`},
@@ -40,10 +34,7 @@ func TestFromYAMLErrors(t *testing.T) {
 			"excessive aliasing"},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			_, err := FromYAML([]byte(test.yaml))
-			must.Refuse(t, err, test.want)
-		})
+		must.RefusedAs(FromYAML([]byte(test.yaml)))(t, test.name, test.want)
 	}
 }
 
@@ -61,23 +52,16 @@ func FuzzYAML(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	options := Options{Prefix: "amp", Aliases: map[string]Alias{"lambda": {Key: "gae_lambda"},
-		"sampler.w": {Key: "sampler.weight"}}}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dict, err := FromYAML(data)
 		if err != nil {
 			return
 		}
 		got := defaults()
-		if err := Merge(&got, dict, options); err != nil {
-			_ = err.Error()
-			if diff := cmp.Diff(defaults(), got, compare); diff != "" {
-				t.Errorf("changed on error %v:\n%s", err, diff)
-			}
+		if err := Merge(&got, dict, Options{Prefix: "amp", Aliases: aliases}); err != nil {
+			must.Equal(t, "changed on error "+err.Error(), defaults(), got, compare)
 			return
 		}
-		if err := Check(got, "amp"); err != nil {
-			t.Errorf("merged, and then: %v", err)
-		}
+		must.Do(t, Check(got, "amp"))
 	})
 }

@@ -89,74 +89,44 @@ func TestCustomTrainee(t *testing.T) {
 
 // TestRefused: options, mutations and a registry that do not fit each other, or the members' snapshot, are refused.
 func TestRefused(t *testing.T) {
-	type change = func(o *Options, s *checkpoint.Snapshot)
-	options := func(f func(o *Options)) change { return func(o *Options, _ *checkpoint.Snapshot) { f(o) } }
-	mutations := func(f func(m *Mutations)) change {
-		return func(o *Options, _ *checkpoint.Snapshot) { f(o.Mutations) }
+	type snapshot = checkpoint.Snapshot
+	tuned := func(o *Options, name string, p RLParameter) {
+		o.Mutations.Hyperparameters = HyperparameterConfig{name: p}
 	}
-	registry := func(f func(r *Registry)) change { return func(o *Options, _ *checkpoint.Snapshot) { f(o.Registry) } }
-	tuned := func(name string, p RLParameter) change {
-		return mutations(func(m *Mutations) { m.Hyperparameters = HyperparameterConfig{name: p} })
-	}
-	limited := func(network string, l Limits) change {
-		return mutations(func(m *Mutations) { m.NetworkLimits = map[string]Limits{network: l} })
-	}
-	for want, set := range map[string]change{
-		"EvalSteps is -1":              options(func(o *Options) { o.EvalSteps = -1 }),
-		"with a negative Measure.Eval": options(func(o *Options) { o.EvalSteps = 1 }),
-		"Checkpoint is -1":             options(func(o *Options) { o.Checkpoint = -1 }),
-		"without a checkpoint_path":    options(func(o *Options) { o.Checkpoint = 1 }),
-		"without an elite_path":        options(func(o *Options) { o.SaveElite = true }),
-		"New is nil":                   options(func(o *Options) { o.New = nil }),
-		"give a Registry that says":    options(func(o *Options) { o.Registry = nil }),
-		"needs trainees with a method LimitEvalua": options(func(o *Options) {
+	for want, set := range map[string]func(o *Options, s *snapshot){
+		"without a checkpoint_path": func(o *Options, _ *snapshot) { o.Checkpoint = 1 },
+		"give a Registry that says": func(o *Options, _ *snapshot) { o.Registry = nil },
+		"needs trainees with a method LimitEvalua": func(o *Options, _ *snapshot) {
 			o.Measure.EvaluationEpisodes, o.EvalSteps = 1, 10
-		}),
-		"a method EvaluateMetrics": options(func(o *Options) { o.Measure.EvaluationEpisodes = 1 }),
-		"building failed": options(func(o *Options) {
-			o.New = func(pbt.Member) (pbt.Trainee, error) { return nil, errors.New("building failed") }
-		}),
-		"Architecture is -1":             mutations(func(m *Mutations) { m.Architecture = -1 }),
-		"all weights of mutations are 0": mutations(func(m *Mutations) { *m = Mutations{} }),
-		"NewLayerProb is 1.5":            mutations(func(m *Mutations) { m.NewLayerProb = 1.5 }),
-		"MutationSD is -0.1":             mutations(func(m *Mutations) { m.MutationSD = -0.1 }),
-		"ActivationSelection: ":          mutations(func(m *Mutations) { m.ActivationSelection = []string{"swiss"} }),
-		"ActivationSelection is empty":   mutations(func(m *Mutations) { m.ActivationSelection = []string{} }),
-		`did you mean "overlap"?`:        mutations(func(m *Mutations) { m.Preserve = "overlaps" }),
-		"Limits: hidden layers are 3 to 1": mutations(func(m *Mutations) {
-			m.Limits = Limits{MinLayers: 3, MaxLayers: 1}
-		}),
-		"limits of critic":               limited("critic", Limits{MinLayers: -1}),
-		`did you mean "critic"?`:         limited("critc", DefaultLimits()),
-		`hyperparameter "learning"`:      tuned("learning", RLParameter{}),
-		"grow_factor is 0.9":             tuned("tau", RLParameter{Min: 1, Max: 2, GrowFactor: 0.9}),
-		"shrink_factor is 1.5":           tuned("tau", RLParameter{Min: 1, Max: 2, ShrinkFactor: 1.5}),
-		`dtype is "text"`:                tuned("tau", RLParameter{Min: 1, Max: 2, Kind: "text"}),
-		"must be whole":                  tuned("tau", RLParameter{Min: 0.5, Max: 2, Kind: KindInt}),
-		`"tau" is not in the registry`:   tuned("tau", RLParameter{Min: 0.1, Max: 1}),
-		`no hyperparameter "gamma"`:      tuned("gamma", RLParameter{Min: 0.1, Max: 1}),
-		`0 of 2 groups are the policy's`: registry(func(r *Registry) { r.Groups[0].Policy = false }),
-		`2 of 2 groups are the policy's`: registry(func(r *Registry) { r.Groups[1].Policy = true }),
-		`"critic" is named twice`:        registry(func(r *Registry) { r.Groups[0].Shared = []string{"critic"} }),
-		`did you mean "actor"?`: registry(func(r *Registry) {
-			r.Groups[0].Name, r.Optimizers = "acto", nil
-		}),
-		`"target_critic" has an architecture`:  registry(func(r *Registry) { r.Groups[1].Shared = nil }),
-		`no optimizer "adam"`:                  registry(func(r *Registry) { r.Optimizers[0].Name = "adam" }),
-		`trains "actr", which is in no group`:  registry(func(r *Registry) { r.Optimizers[0].Networks[0] = "actr" }),
-		`members have no hyperparameter "lr_"`: registry(func(r *Registry) { r.Optimizers[0].LearningRate = "lr_" }),
-		`shared with "actor", but its arrays are others`: registry(func(r *Registry) {
-			r.Groups[0].Shared = append(r.Groups[0].Shared, "absent")
-		}),
-		`a network is named "a/b"`: registry(func(r *Registry) { r.Groups[1].Name = "a/b" }),
-		"(arch_mut, act_mut) a weight of 0": func(_ *Options, s *checkpoint.Snapshot) {
-			delete(s.Values, "architectures")
 		},
-		"(params_mut) a weight of 0": func(_ *Options, s *checkpoint.Snapshot) {
-			maps.DeleteFunc(s.Arrays, func(name string, _ checkpoint.Array) bool {
-				return strings.Contains(name, "actor/head") && strings.HasSuffix(name, ".weight") &&
-					!strings.Contains(name, "adam")
-			})
+		"all weights of mutations are 0": func(o *Options, _ *snapshot) { *o.Mutations = Mutations{} },
+		"NewLayerProb is 1.5":            func(o *Options, _ *snapshot) { o.Mutations.NewLayerProb = 1.5 },
+		`did you mean "overlap"?`:        func(o *Options, _ *snapshot) { o.Mutations.Preserve = "overlaps" },
+		"Limits: hidden layers are 3 to 1": func(o *Options, _ *snapshot) {
+			o.Mutations.Limits = Limits{MinLayers: 3, MaxLayers: 1}
+		},
+		`did you mean "critic"?`: func(o *Options, _ *snapshot) {
+			o.Mutations.NetworkLimits = map[string]Limits{"critc": DefaultLimits()}
+		},
+		"must be whole": func(o *Options, _ *snapshot) {
+			tuned(o, "tau", RLParameter{Min: 0.5, Max: 2, Kind: KindInt})
+		},
+		`"tau" is not in the registry`: func(o *Options, _ *snapshot) {
+			tuned(o, "tau", RLParameter{Min: 0.1, Max: 1})
+		},
+		`no hyperparameter "gamma"`: func(o *Options, _ *snapshot) {
+			tuned(o, "gamma", RLParameter{Min: 0.1, Max: 1})
+		},
+		`0 of 2 groups are the policy's`: func(o *Options, _ *snapshot) { o.Registry.Groups[0].Policy = false },
+		`"target_critic" has an architecture`: func(o *Options, _ *snapshot) {
+			o.Registry.Groups[1].Shared = nil
+		},
+		`no optimizer "adam"`: func(o *Options, _ *snapshot) { o.Registry.Optimizers[0].Name = "adam" },
+		`shared with "actor", but its arrays are others`: func(o *Options, _ *snapshot) {
+			o.Registry.Groups[0].Shared = []string{"absent"}
+		},
+		"(arch_mut, act_mut) a weight of 0": func(_ *Options, s *snapshot) {
+			delete(s.Values, "architectures")
 		},
 	} {
 		o, snap := customOptions(t)

@@ -1,16 +1,14 @@
 package evolution
 
 import (
-	"maps"
-	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/pbt"
@@ -22,46 +20,25 @@ import (
 func handmade(t *testing.T) (*checkpoint.Snapshot, Registry) {
 	t.Helper()
 	a := must.Get(description.NewArchitecture(spaces.NewBox(-1, 1, 3), nil, 0, []int{8, 8}, "tanh"))(t)
-	snap := checkpoint.NewSnapshot()
-	rng := rand.New(rand.NewPCG(1, 2))
-	fill := func(shape ...int64) checkpoint.Array {
-		n := int64(1)
-		for _, d := range shape {
-			n *= d
-		}
-		data := make([]float32, n)
-		for i := range data {
-			data[i] = float32(rng.NormFloat64())
-		}
-		return checkpoint.ArrayFloat32(shape, data)
-	}
-	tree := map[string]any{}
-	steps := map[string]any{}
-	for _, network := range []string{"actor", "critic"} {
-		tree[network], tree["target_"+network] = a.Values(), a.Values()
-		optimizer := network + "_adam"
-		steps[optimizer] = int64(7)
-		shapes := map[string][]int64{
-			"head.0.weight": {8, 3}, "head.0.bias": {8}, "head.1.weight": {8, 8}, "head.1.bias": {8},
-			"head.out.weight": {1,
-				8}, "head.out.bias": {1},
-		}
-		for _, name := range slices.Sorted(maps.Keys(shapes)) {
-			shape := shapes[name]
-			snap.Arrays[network+"/"+name] = fill(shape...)
-			snap.Arrays["target_"+network+"/"+name] = fill(shape...)
-			snap.Arrays[optimizer+"/exp_avg/"+network+"/"+name] = fill(shape...)
-			snap.Arrays[optimizer+"/exp_avg_sq/"+network+"/"+name] = fill(shape...)
+	snap, tree := checkpoint.NewSnapshot(), map[string]any{}
+	for _, own := range []string{"actor", "critic"} {
+		tree[own], tree["target_"+own] = a.Values(), a.Values()
+		rename := strings.NewReplacer("policy/", own+"/", "optimizer/", own+"_adam/")
+		for name, array := range arraysOf(t, network(t, a, 1, nil)) {
+			snap.Arrays[rename.Replace(name)] = array
+			if strings.HasPrefix(name, "policy/") {
+				snap.Arrays["target_"+rename.Replace(name)] = array
+			}
 		}
 	}
-	snap.Arrays["rollout/rewards"] = fill(5, 2)
-	snap.Arrays["observation_preprocessor/running_mean"] = checkpoint.ArrayFloat64([]int64{3}, []float64{1, 2, 3})
-	snap.Values = map[string]any{"architectures": tree, "optimizer_steps": steps, "rollout_steps": int64(5)}
+	snap.Arrays["rollout/rewards"] = checkpoint.ArrayFloat32([]int64{5, 2}, make([]float32, 10))
+	snap.Values = map[string]any{"architectures": tree, "rollout_steps": int64(5),
+		"optimizer_steps": map[string]any{"actor_adam": int64(7), "critic_adam": int64(7)}}
 	return snap, Registry{
-		Groups: []NetworkGroup{{Name: "actor", Shared: []string{"target_actor"}, Policy: true}, {Name: "critic",
-			Shared: []string{"target_critic"}}},
-		Optimizers: []OptimizerConfig{{"actor_adam", []string{"actor"}, "lr_actor"}, {"critic_adam", []string{"critic"},
-			"lr_critic"}},
+		Groups: []NetworkGroup{{Name: "actor", Shared: []string{"target_actor"}, Policy: true},
+			{Name: "critic", Shared: []string{"target_critic"}}},
+		Optimizers: []OptimizerConfig{{"actor_adam", []string{"actor"}, "lr_actor"},
+			{"critic_adam", []string{"critic"}, "lr_critic"}},
 		Hyperparameters: []string{"lr_actor", "lr_critic", "batch_size"},
 	}
 }
@@ -85,14 +62,14 @@ func evolver(t *testing.T, m Mutations) (*Evolver, pbt.Candidate) {
 // result, targets are copies, and everything fits together.
 func evolve(t *testing.T, e *Evolver, in pbt.Candidate, seed uint64) (pbt.Candidate, string) {
 	t.Helper()
-	before, _ := handmade(t)
-	out, what, err := e.Evolve(in, rand.New(rand.NewPCG(seed, 0)))
+	before := agenttest.Through(t, in.Snapshot)
+	out, what, err := e.Evolve(in, random(seed))
 	must.Do(t, err)
-	if !cmp.Equal(before.Arrays, in.Snapshot.Arrays) || !cmp.Equal(before.Values, in.Snapshot.Values) {
+	if !reflect.DeepEqual(before, in.Snapshot) {
 		t.Fatal("the snapshot given was changed")
 	}
-	again, same, err := e.Evolve(in, rand.New(rand.NewPCG(seed, 0)))
-	if err != nil || what != same || !cmp.Equal(out, again) {
+	again, same, err := e.Evolve(in, random(seed))
+	if err != nil || what != same || !reflect.DeepEqual(out, again) {
 		t.Fatalf("%q is not reproducible (%q, %v)", what, same, err)
 	}
 	if err := e.registry.Check(out.Snapshot, out.Hyperparameters); err != nil {
@@ -101,18 +78,10 @@ func evolve(t *testing.T, e *Evolver, in pbt.Candidate, seed uint64) (pbt.Candid
 	if out.Snapshot == in.Snapshot {
 		return out, what
 	}
-	all := must.Get(Architectures(out.Snapshot))(t)
-	for _, network := range []string{"actor", "critic"} {
-		if _, err := load(out.Snapshot.Arrays, network+"/", all[network]); err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-		optimizer := network + "_adam"
-		for name, a := range layout.Below(out.Snapshot, network) {
-			for _, moment := range []string{"/exp_avg/", "/exp_avg_sq/"} {
-				if m := out.Snapshot.Arrays[optimizer+moment+network+"/"+name]; !slices.Equal(m.Shape, a.Shape) {
-					t.Fatalf("%s: %s/%s is %v, its moments %v", what, network, name, a.Shape, m.Shape)
-				}
-			}
+	for name, a := range out.Snapshot.Arrays {
+		_, _, parameter, moment := layout.CutMoment(name)
+		if moment && !slices.Equal(a.Shape, out.Snapshot.Arrays[parameter].Shape) {
+			t.Fatalf("%s: %s is %v", what, name, a.Shape)
 		}
 	}
 	return out, what
@@ -121,11 +90,10 @@ func evolve(t *testing.T, e *Evolver, in pbt.Candidate, seed uint64) (pbt.Candid
 func checkShared(t *testing.T, s *checkpoint.Snapshot, what string) {
 	t.Helper()
 	for _, network := range []string{"actor", "critic"} {
-		must.Equal(t, what+": the target of "+network, layout.Below(s, network), layout.Below(s, "target_"+network))
 		tree := s.Values["architectures"].(map[string]any)
-		if !cmp.Equal(tree[network], tree["target_"+network]) {
-			t.Errorf("%s: the target has the architecture %v, %s %v", what, tree["target_"+network], network,
-				tree[network])
+		if !reflect.DeepEqual(layout.Below(s, network), layout.Below(s, "target_"+network)) ||
+			!reflect.DeepEqual(tree[network], tree["target_"+network]) {
+			t.Errorf("%s: the target of %s is another", what, network)
 		}
 	}
 	if s.Values["rollout_steps"] != int64(0) || len(layout.Below(s, "rollout")) > 0 {
@@ -134,19 +102,14 @@ func checkShared(t *testing.T, s *checkpoint.Snapshot, what string) {
 }
 
 func TestArchitectureOfCustomAgent(t *testing.T) {
-	e, in := evolver(t, only(func(m *Mutations) {
-		m.Architecture, m.Limits = 1, Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 80, MinLatent: 8,
-			MaxLatent: 128}
-	}))
-	seen := map[string]int{}
+	e, in := evolver(t, only(func(m *Mutations) { m.Architecture, m.Limits = 1, small }))
+	seen := map[string]bool{}
 	for seed := range uint64(60) {
 		out, what := evolve(t, e, in, seed)
-		kind := what[:strings.IndexAny(what+"(", "(")]
-		seen[strings.TrimSpace(kind)]++
-		if strings.HasPrefix(what, "none") {
-			if out.Snapshot != in.Snapshot {
-				t.Errorf("%q changes the snapshot", what)
-			}
+		kind, _, _ := strings.Cut(what, "(")
+		seen[strings.TrimSpace(kind)] = true
+		if kind == "none " {
+			must.Is(t, out.Snapshot, in.Snapshot, "the snapshot after %s", what)
 			continue
 		}
 		checkShared(t, out.Snapshot, what)
@@ -154,80 +117,40 @@ func TestArchitectureOfCustomAgent(t *testing.T) {
 		if !all["actor"].Equal(all["critic"]) {
 			t.Errorf("%s leads to %v and %v", what, all["actor"], all["critic"])
 		}
-		if len(all) != 4 {
-			t.Errorf("%s: %d architectures", what, len(all))
-		}
-		if text := e.Architecture(out.Snapshot); !strings.HasPrefix(text, "actor 3→[") {
-			t.Errorf("described as %q", text)
-		}
-		if steps := out.Snapshot.Values["optimizer_steps"].(map[string]any); steps["actor_adam"] != int64(7) {
-			t.Errorf("%s begins optimizers anew", what)
-		}
-	}
-	for _, kind := range []string{"head.add_layer", "head.remove_layer", "head.add_node", "none"} {
-		if seen[kind] == 0 {
-			t.Errorf("never %q: %v", kind, seen)
-		}
-	}
-}
-
-func TestNoiseOfCustomAgent(t *testing.T) {
-	for _, strict := range []bool{false, true} {
-		e, in := evolver(t, only(func(m *Mutations) { m.Parameters, m.Strict = 1, strict }))
-		out, what := evolve(t, e, in, 1)
-		if !strings.HasPrefix(what, "param(") {
-			t.Errorf("said was %q", what)
-		}
-		checkShared(t, out.Snapshot, what)
-		if cmp.Equal(layout.Below(in.Snapshot, "actor"), layout.Below(out.Snapshot, "actor")) ||
-			!cmp.Equal(layout.Below(in.Snapshot, "critic"), layout.Below(out.Snapshot, "critic")) {
-			t.Error("noise belongs to the policy and to nothing else")
-		}
 		steps := out.Snapshot.Values["optimizer_steps"].(map[string]any)
-		if reset := steps["critic_adam"] == int64(0); reset != strict {
-			t.Errorf("strict %t: optimizer steps are %v", strict, steps)
-		}
+		must.Is(t, steps["actor_adam"], any(int64(7)), "steps of an optimizer after %s", what)
 	}
+	must.Equal(t, "the edits", map[string]bool{"head.add_layer": true, "head.remove_layer": true, "head.add_node": true,
+		"none": true}, seen)
 }
 
-func TestHyperparameterOfCustomAgent(t *testing.T) {
+// Under Strict noise resets all optimizers, and another learning rate resets those that have it. Another seed of
+// mutations draws others.
+func TestOptimizersOfCustomAgent(t *testing.T) {
 	for _, strict := range []bool{false, true} {
-		e, in := evolver(t, only(func(m *Mutations) { m.RLHP, m.Strict = 1, strict }))
+		e, in := evolver(t, only(func(m *Mutations) { m.RLHP, m.Parameters, m.Strict = 2, 1, strict }))
 		must.Equal(t, "by default", []string{"batch_size", "lr_actor", "lr_critic"}, e.Keys())
-		seen := map[string]bool{}
+		seen, other, differ := map[string]bool{}, *e, 0
+		other.mutations.Seed = 1
 		for seed := range uint64(40) {
 			out, what := evolve(t, e, in, seed)
-			seen[what] = true
-			for name, v := range out.Hyperparameters {
-				if (name == what) == (v == handmadeValues[name]) {
-					t.Errorf("%s: %s becomes %v", what, name, v)
-				}
+			kind, _, noise := strings.Cut(what, "(")
+			seen[kind] = true
+			if noise {
+				checkShared(t, out.Snapshot, what)
+			}
+			if _, drawn := evolve(t, &other, in, seed); drawn != what {
+				differ++
 			}
 			steps := out.Snapshot.Values["optimizer_steps"].(map[string]any)
 			for optimizer, rate := range map[string]string{"actor_adam": "lr_actor", "critic_adam": "lr_critic"} {
-				if reset := steps[optimizer] == int64(0); reset != (strict && what == rate) {
+				if reset := steps[optimizer] == int64(0); reset != (strict && (noise || what == rate)) {
 					t.Errorf("strict %t, %s: steps of %s are %v", strict, what, optimizer, steps[optimizer])
 				}
 			}
 		}
-		if len(seen) != 3 {
-			t.Errorf("only %v", seen)
-		}
-	}
-}
-
-// Strict resets optimizers although a limit stops the edit; by default nothing happens.
-func TestAtTheLimits(t *testing.T) {
-	narrow := Limits{MinLayers: 2, MaxLayers: 2, MinNodes: 8, MaxNodes: 8, MinLatent: 8, MaxLatent: 8}
-	for _, strict := range []bool{false, true} {
-		e, in := evolver(t, only(func(m *Mutations) { m.Architecture, m.Limits, m.Strict = 1, narrow, strict }))
-		out, what, err := e.Evolve(in, rand.New(rand.NewPCG(1, 0)))
-		if err != nil || !strings.HasPrefix(what, "none (") {
-			t.Fatalf("%q, %v", what, err)
-		}
-		steps := out.Snapshot.Values["optimizer_steps"].(map[string]any)
-		if (out.Snapshot == in.Snapshot) == strict || (steps["actor_adam"] == int64(0)) != strict {
-			t.Errorf("strict %t: steps %v", strict, steps)
+		if len(seen) != 4 || differ < 10 {
+			t.Errorf("only %v; another seed of mutations draws %d others", seen, differ)
 		}
 	}
 }
@@ -236,26 +159,17 @@ func TestAtTheLimits(t *testing.T) {
 func TestDraw(t *testing.T) {
 	m := Mutations{NoMutation: 2, Architecture: 1, Parameters: 1}
 	counts := map[string]int{}
-	rng := rand.New(rand.NewPCG(3, 3))
-	const n = 4000
-	for range n {
+	rng := random(3)
+	for range 4000 {
 		counts[m.draw(rng, false)]++
 	}
 	// The standard deviations are 32 and 27.
-	for kind, want := range map[string]int{"none": n / 2, "architecture": n / 4, "param": n / 4} {
-		if d := counts[kind] - want; d < -160 || d > 160 {
-			t.Errorf("%s: %d of %d, want about %d", kind, counts[kind], n, want)
-		}
+	for kind, want := range map[string]float64{"none": 2000, "architecture": 1000, "param": 1000} {
+		must.Near(t, float64(counts[kind]), want, 160, "times that %s was drawn", kind)
 	}
 	for range 100 {
 		if m.draw(rng, true) == "none" {
 			t.Fatal("nothing happens before training")
 		}
-	}
-	if kind := (Mutations{NoMutation: 1}).draw(rng, true); kind != "none" {
-		t.Errorf("without any other weight: %s", kind)
-	}
-	if len(counts) != 3 {
-		t.Errorf("drawn were %v", counts)
 	}
 }

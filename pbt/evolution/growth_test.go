@@ -68,8 +68,7 @@ func growing(a description.Architecture) []edit {
 // checkGrowth checks that a network computes what it did after an edit, and that taking away what was put in leads back
 // to the same parameters and moments.
 func checkGrowth(t *testing.T, a description.Architecture, arrays map[string]checkpoint.Array, e edit,
-	tolerance float64,
-	answers func(n *models.Net) []float32) {
+	tolerance float64, answers func(n *models.Net) []float32) {
 	t.Helper()
 	before := answers(network(t, a, outputs, arrays))
 	grown, wider := applyEdit(t, a, arrays, e, PreserveFunction)

@@ -4,10 +4,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
@@ -37,28 +37,14 @@ func network(t testing.TB, a description.Architecture, outputs int, arrays map[s
 	t.Helper()
 	e := must.Get(models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: outputs}, 11))(t)
 	t.Cleanup(e.Close)
-	count := 0
-	for name := range arrays {
-		if strings.HasPrefix(name, "policy/") {
-			count++
-		}
+	if arrays == nil {
+		return e
 	}
-	if arrays != nil && count != len(e.Parameters()) {
-		t.Fatalf("%d arrays, the network of %v has %d parameters", count, a, len(e.Parameters()))
-	}
+	own := layout.Below(&checkpoint.Snapshot{Arrays: arrays}, "policy")
+	must.Is(t, len(own), len(e.Parameters()), "arrays of %v", a)
 	for _, p := range e.Parameters() {
-		if arrays == nil {
-			continue
-		}
-		x, ok := arrays["policy/"+p.Name]
-		if !ok || !slices.Equal(x.Shape, tensor.Shape(p.Tensor)) {
-			t.Fatalf("%s has shape %v, the network's %v", p.Name, x.Shape, tensor.Shape(p.Tensor))
-		}
-		data, err := x.Float32s()
-		if err == nil {
-			err = tensor.Write(p.Tensor, data)
-		}
-		must.Do(t, err)
+		must.Same(t, own[p.Name].Shape, tensor.Shape(p.Tensor), "the shape of %s", p.Name)
+		must.Do(t, tensor.Write(p.Tensor, floats(t, own[p.Name])))
 	}
 	return e
 }
@@ -92,8 +78,7 @@ func answers(t testing.TB, e *models.Net, space spaces.Space) []float32 {
 	must.Do(t, s.Err())
 	var all []float32
 	for _, x := range []tensor.Tensor{out, penalty} {
-		data := must.Get(tensor.Float32s(x))(t)
-		all = append(all, data...)
+		all = append(all, must.Get(tensor.Float32s(x))(t)...)
 	}
 	return all
 }
@@ -105,10 +90,7 @@ func difference(a, b []float32) float64 {
 	}
 	worst := 0.0
 	for i := range a {
-		d := math.Abs(float64(a[i]) - float64(b[i]))
-		if !(d <= worst) {
-			worst = d
-		}
+		worst = max(worst, math.Abs(float64(a[i])-float64(b[i]))) // NaN stays
 	}
 	return worst
 }
@@ -142,10 +124,6 @@ func sequences(t testing.TB, e *models.Net, space spaces.Space) []float32 {
 	ended[7] = 1
 	out, _ := e.ForwardHidden(s, models.Inputs{Observations: tensor.From(s, rows, 15, int64(space.Width())),
 		Hidden: models.Hidden{Length: 5, Ended: tensor.From(s, ended, 15, 1)}})
-	data, err := tensor.Float32s(out)
-	if err == nil {
-		err = s.Err()
-	}
-	must.Do(t, err)
-	return data
+	must.Do(t, s.Err())
+	return must.Get(tensor.Float32s(out))(t)
 }

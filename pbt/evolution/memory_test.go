@@ -8,7 +8,6 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
-	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
@@ -40,23 +39,6 @@ func walker(onStep func() error) func(m pbt.Member) (pbt.Trainee, error) {
 				return amp.New(amp.Options{Spaces: sp, Motions: env, Seed: m.Seed, Dict: dict, Models: amp.Evolvable(sp,
 					shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian())})
 			})
-	}
-}
-
-// looking builds members that see CartPole's pixels.
-func looking(onStep func() error) func(m pbt.Member) (pbt.Trainee, error) {
-	return func(m pbt.Member) (pbt.Trainee, error) {
-		pixels := classic.DefaultCartPolePixels()
-		pixels.NumEnvs, pixels.Seed = 2, m.Seed
-		env, err := classic.NewCartPolePixels(pixels)
-		if err != nil {
-			return nil, err
-		}
-		a, err := description.NewArchitecture(env.Spaces().Observation, nil, 8, []int{8}, "relu")
-		if err != nil {
-			return nil, err
-		}
-		return trainee(m, env, networks{"policy": a, "value": a}, onStep, newPPO(m))
 	}
 }
 

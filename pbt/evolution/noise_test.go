@@ -28,23 +28,24 @@ func plain(rows, cols int, number func(i int) float32) *checkpoint.Snapshot {
 	return snap
 }
 
-// The draws of one mutation, repeated by hand: entry, kind of noise and size, a tenth of the entries rounded up.
-// Nothing else changes.
+// The draws of one mutation, repeated by hand: entry, kind of noise and size, a tenth of the entries rounded up, and at
+// most a million. Nothing else changes.
 func TestGoldenAgileRLNoise(t *testing.T) {
 	const rows, cols, name = 71, 99, "policy/head.0.weight"
-	snap := plain(rows, cols, func(i int) float32 { return float32(i) - 31 })
+	before := func(i int) float32 { return 130 * (float32(i) - 31) }
+	snap := plain(rows, cols, before)
 	for _, sd := range []float64{0.2, 0.1} {
 		out, names, err := addNoise(snap, "policy", sd, random(6))
 		if err != nil || !slices.Equal(names, []string{name}) {
 			t.Fatal(names, err)
 		}
-		rng := random(6)
+		rng, beyond := random(6), 0
 		rng.IntN(1) //nolint:staticcheck // it is 0, but it draws: how many matrices, which is one
 		rng.Shuffle(1, func(int, int) {})
 		want := slices.Clone(floats(t, snap.Arrays[name]))
 		for range 703 { // ⌈702.9⌉
 			r, c := rng.IntN(rows), rng.IntN(cols)
-			w := float64(r*cols+c) - 31
+			w := float64(before(r*cols + c))
 			u, z := rng.Float64(), rng.NormFloat64()
 			switch {
 			case u < 0.05:
@@ -54,9 +55,15 @@ func TestGoldenAgileRLNoise(t *testing.T) {
 			default:
 				w += sd * math.Abs(w) * z
 			}
-			want[r*cols+c] = float32(w)
+			if math.Abs(w) > 1e6 {
+				beyond++
+			}
+			want[r*cols+c] = float32(max(-1e6, min(1e6, w)))
 		}
 		must.Equal(t, fmt.Sprint(sd), want, floats(t, out.Arrays[name]))
+		if beyond < 10 {
+			t.Errorf("only %d of the weights are limited", beyond)
+		}
 		for other, x := range snap.Arrays {
 			if other != name && !slices.Equal(floats(t, x), floats(t, out.Arrays[other])) {
 				t.Errorf("%s has changed", other)
@@ -65,37 +72,14 @@ func TestGoldenAgileRLNoise(t *testing.T) {
 	}
 }
 
-func TestNoiseLimits(t *testing.T) {
-	out, _, err := addNoise(plain(50, 50, func(i int) float32 { return float32(i%2) * -1e6 }), "policy", 0.1, random(1))
-	must.Do(t, err)
-	zeros := 0
-	for i, x := range floats(t, out.Arrays["policy/head.0.weight"]) {
-		if x < -1e6 || x > 1e6 || i%2 == 0 && (x > 6 || x < -6) {
-			t.Fatalf("entry %d is %g", i, x)
-		}
-		if i%2 == 0 && x != 0 {
-			zeros++ // drawn anew: nothing else moves a zero
-		}
-	}
-	if zeros == 0 || zeros > 20 {
-		t.Errorf("%d zeros moved", zeros)
-	}
-}
-
 // One to all of the matrices are chosen, each number equally often.
 func TestNoiseChoosesMatrices(t *testing.T) {
 	snap := agenttest.Snapshot(t, ampAgent(t, ampNetworks(t, "tanh"))) // an encoder and a head of 2 layers each
-	rng := random(1)
-	count, touched := map[int]int{}, map[string]int{}
+	rng, count := random(1), map[int]float64{}
 	for range 800 {
 		out, names, err := addNoise(snap, "policy", 0.1, rng)
-		if err != nil || !slices.IsSorted(names) {
-			t.Fatal(names, err)
-		}
+		must.Do(t, err)
 		count[len(names)]++
-		for _, name := range names {
-			touched[name]++
-		}
 		for name, x := range snap.Arrays {
 			same := slices.Equal(x.Data, out.Arrays[name].Data)
 			if named := slices.Contains(names, name); same == named && !strings.Contains(name, "exp_avg") {
@@ -104,11 +88,6 @@ func TestNoiseChoosesMatrices(t *testing.T) {
 		}
 	}
 	for n := 1; n <= 4; n++ {
-		if count[n] < 150 || count[n] > 250 {
-			t.Errorf("%d matrices were chosen %d times", n, count[n])
-		}
-	}
-	if len(touched) != 4 || len(count) != 4 {
-		t.Errorf("%v, %v", count, touched)
+		must.Near(t, count[n], 200, 50, "times that %d matrices were chosen", n)
 	}
 }

@@ -21,8 +21,8 @@ import (
 // Parameter min, max, outside, range, step, choices, sample, logsample and default. A rule in brackets is the
 // Parameter's; a line that ends in ? is an entry without a hyperparameter, such as a pattern.
 func TestGoldenMutation(t *testing.T) {
-	dialogues(t, "mutation", func(t *testing.T, args map[string]string, input []string) string {
-		var unknown string // the first rule that does not exist
+	dialogue.Run(t, filepath.Join("testdata", "mutation", "*.txt"), func(t *testing.T, c dialogue.Case) string {
+		args := c.Args()
 		m := Mutation{Rules: make(Rules), Bounds: make(map[string][2]float64), Parameters: make(map[string]Parameter)}
 		for name, field := range map[string]*float64{"rate": &m.Rate, "resample": &m.Resample, "reset": &m.Reset} {
 			if v, ok := args[name]; ok {
@@ -37,7 +37,7 @@ func TestGoldenMutation(t *testing.T) {
 		}
 		values := make(map[string]float64)
 		u := &draws{t: t}
-		for _, text := range input {
+		for _, text := range c.Input {
 			words := strings.Fields(text)
 			if words[0] == "draws" {
 				for _, w := range words[1:] {
@@ -51,14 +51,9 @@ func TestGoldenMutation(t *testing.T) {
 			}
 			var p Parameter
 			if len(words) > 2 && strings.HasPrefix(words[2], "[") {
-				p.Rule = ruleNamed(t, strings.Trim(words[2], "[]"))
+				p.Rule = must.Get(RuleByName(strings.Trim(words[2], "[]")))(t)
 			} else if len(words) > 2 && words[2] != "-" {
-				r, err := RuleByName(words[2])
-				if err != nil {
-					unknown = fmt.Sprintf("pbt: Mutation.Rules[%q] names %s\n", key, strings.Replace(err.Error(),
-						" does not exist", ", which does not exist", 1))
-				}
-				m.Rules[key] = r
+				m.Rules[key] = must.Get(RuleByName(words[2]))(t)
 			}
 			for _, word := range words[min(3, len(words)):] {
 				if name, value, ok := strings.Cut(word, "="); ok {
@@ -70,9 +65,6 @@ func TestGoldenMutation(t *testing.T) {
 			if !reflect.ValueOf(p).IsZero() {
 				m.Parameters[key] = p
 			}
-		}
-		if unknown != "" {
-			return unknown
 		}
 		var e Explorer = m
 		if args["explorer"] == "raytune" {
@@ -141,13 +133,6 @@ func (p *Parameter) set(t *testing.T, name, value string) {
 	}
 }
 
-func ruleNamed(t testing.TB, name string) Rule {
-	t.Helper()
-	r, err := RuleByName(name)
-	must.Do(t, err)
-	return r
-}
-
 // draws are given uniform numbers.
 type draws struct {
 	t    *testing.T
@@ -163,17 +148,7 @@ func (d *draws) Float64() float64 {
 	return d.list[d.used-1]
 }
 
-// dialogues runs the dialogues in testdata/<dir>. The arguments of a case are key=value.
-func dialogues(t *testing.T, dir string, answer func(t *testing.T, args map[string]string, input []string) string) {
-	dialogue.Run(t, filepath.Join("testdata", dir, "*.txt"), func(t *testing.T,
-		c dialogue.Case) string {
-		return answer(t, c.Args(), c.Input)
-	})
-}
-
 func parseFloat(t *testing.T, text string) float64 {
 	t.Helper()
-	v, err := strconv.ParseFloat(text, 64)
-	must.Do(t, err)
-	return v
+	return must.Get(strconv.ParseFloat(text, 64))(t)
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -61,17 +60,11 @@ func (g *goldenPB2) bandit() (*bandit, trial) {
 // TestPB2IsTheOriginal compares PB2 with Ray Tune's program: inputs, covariances, likelihood, posterior, bound and the
 // chosen place, of processes with given parameters and of Ray Tune's fitted ones.
 func TestPB2IsTheOriginal(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("testdata", "pb2", "ray.json"))
-	must.Do(t, err)
 	var g goldenPB2
-	must.Do(t, json.Unmarshal(data, &g))
-	errors := map[string]float64{}
+	must.Do(t, json.Unmarshal(must.Read(t, filepath.Join("testdata", "pb2", "ray.json")), &g))
 	near := func(what string, got, want, tolerance float64) {
 		t.Helper()
-		e := math.Abs(got-want) / math.Max(1, math.Abs(want))
-		if errors[what] = max(errors[what], e); !(e <= tolerance) {
-			t.Errorf("%s is %v, want %v", what, got, want)
-		}
+		must.Near(t, got, want, tolerance*max(1, math.Abs(want)), "%s", what)
 	}
 	b, context := g.bandit()
 	for i, x := range g.X {
@@ -108,9 +101,6 @@ func TestPB2IsTheOriginal(t *testing.T) {
 	near("likelihood", b.model.likelihood(make([]float64, 3)), g.Likelihood, 1e-6)
 	doubts = newProcess(fixed, b.varianceModel(context).points, append(b.gains, 0, 0), jitter)
 	g.Fixed.compare(b, context, doubts, near, "fixed ", 1e-6)
-	for what, e := range errors {
-		t.Logf("largest error of %s: %.2g", what, e)
-	}
 }
 
 // compare compares the posterior, the bound and the best place.

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -43,12 +44,10 @@ func TestWhatPB2Learns(t *testing.T) {
 		{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{}}, start(0, 1), start(1, 2),
 		start(2, 3), start(3, 4),
 		from(at(journal.Replace, 1, 0, 10, 1), 1, 1.5), at(journal.Keep, 1, 1, 20, 2), at(journal.Keep, 1, 2, 30, 3),
-		unknown,
-		failed, from(at(journal.SelfMutate, 2, 0, 25, 1.5), 0, 1.7), at(journal.ApplyFailed, 2, 1, 50, 2), rescued,
-		at(journal.Keep, 2, 3, 40, 4),
-		at(journal.Keep, 3, 0, 26, 1.7), at(journal.Keep, 3, 1, math.NaN(), 2), from(at(journal.Replace, 3, 3, 39, 4),
-			0, 1.9),
-		final,
+		unknown, failed, from(at(journal.SelfMutate, 2, 0, 25, 1.5), 0, 1.7), at(journal.ApplyFailed, 2, 1, 50, 2),
+		rescued, at(journal.Keep, 2, 3, 40, 4),
+		at(journal.Keep, 3, 0, 26, 1.7), at(journal.Keep, 3, 1, math.NaN(), 2),
+		from(at(journal.Replace, 3, 3, 39, 4), 0, 1.9), final,
 	}
 	// Member 0 went from the source's 20 to 25 and then to 26, member 1 from 20 to 50, member 3 from 40 to 39; the rest
 	// has no beginning or no end. Member 2 went on from member 1's 50 at step 20 to 85 after 20 steps.
@@ -59,27 +58,18 @@ func TestWhatPB2Learns(t *testing.T) {
 		{time: 3, score: 40, values: []float64{4}, gain: -0.1},
 		{time: 4, score: 50, values: []float64{2.5}, gain: 1.75},
 	}
-	d := PB2{Bounds: map[string]Range{"a": {Low: 0, High: 10}}}.learn(events)
-	opts := cmp.AllowUnexported(trial{})
-	if diff := cmp.Diff(want, d.trials, opts); diff != "" {
-		t.Errorf("learned trials (-want +got):\n%s", diff)
-	}
+	p := PB2{Bounds: map[string]Range{"a": {Low: 0, High: 10}}}
+	d, opts := p.learn(events), cmp.AllowUnexported(trial{})
+	must.Equal(t, "learned trials", want, d.trials, opts)
 	// Member 3 was given 1.9 in iteration 3, which counts until a member has come further.
 	if d.pending != nil {
 		t.Errorf("pending after interval 4: %v", d.pending)
 	}
-	earlier := PB2{Bounds: map[string]Range{"a": {Low: 0, High: 10}}}.learn(events[:len(events)-1])
-	if diff := cmp.Diff([][]float64{{1.9}}, earlier.pending); diff != "" {
-		t.Errorf("pending values (-want +got):\n%s", diff)
+	must.Equal(t, "pending values", [][]float64{{1.9}}, p.learn(events[:len(events)-1]).pending)
+	for a, i := range map[float64]int{1.7: 2, 1.9: 3, 4: 3, 2.5: 4, 7: 4} {
+		must.Equal(t, fmt.Sprint("the latest trial with ", a), d.trials[i], d.base([]float64{a}).latest, opts)
 	}
-	for a, want := range map[float64]trial{1.7: d.trials[2], 1.9: d.trials[3], 4: d.trials[3], 2.5: d.trials[4],
-		7: d.trials[4]} {
-		if got := d.base([]float64{a}).latest; !cmp.Equal(got, want, opts) {
-			t.Errorf("the latest trial that comes with %v is %+v, want %+v", a, got, want)
-		}
-	}
-	less := PB2{Bounds: map[string]Range{"a": {Low: 0, High: 10}}}.learn(minimised(events))
-	for i, tr := range less.trials {
+	for i, tr := range p.learn(minimised(events)).trials {
 		if tr.gain != -want[i].gain || tr.score != -want[i].score {
 			t.Errorf("minimising, trial %d is %+v", i, tr)
 		}
@@ -90,8 +80,7 @@ func TestWhatPB2Learns(t *testing.T) {
 func tried(n, intervals int, rng *rand.Rand, draw func() (a, b float64),
 	gain func(a, b float64, interval int) float64) []journal.Event {
 	events := []journal.Event{{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{}}}
-	scores := make([]float64, n)
-	values := make([]map[string]float64, n)
+	scores, values := make([]float64, n), make([]map[string]float64, n)
 	next := func() map[string]float64 {
 		a, b := draw()
 		return map[string]float64{"a": a, "b": b, "other": 5}
@@ -100,17 +89,12 @@ func tried(n, intervals int, rng *rand.Rand, draw func() (a, b float64),
 		values[id] = next()
 		events = append(events, journal.Event{Kind: journal.Start, Member: id, Parent: -1, After: values[id]})
 	}
-	for k := 1; k <= intervals; k++ {
+	for k := range int64(intervals) {
 		for id := range n {
-			scores[id] += gain(values[id]["a"], values[id]["b"], k)
-			e := journal.Event{Kind: journal.SelfMutate, Iteration: int64(k), Member: id, Parent: -1,
-				Steps: int64(k) * 100, Objective: scores[id], HasObjective: true, Before: values[id]}
-			if k < intervals {
-				e.After = next()
-				values[id] = e.After
-			} else {
-				e.Kind = journal.Keep
-			}
+			scores[id] += gain(values[id]["a"], values[id]["b"], int(k)+1)
+			e := journal.Event{Kind: journal.SelfMutate, Iteration: k + 1, Member: id, Parent: -1, Steps: 100 * (k + 1),
+				Objective: scores[id], HasObjective: true, Before: values[id], After: next()}
+			values[id] = e.After
 			events = append(events, e)
 		}
 	}
@@ -148,9 +132,7 @@ func TestPB2BeginsUniformly(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	few := tried(2, 1, rng, anywhere(rng), hill) // the objectives at the beginning are not known
 	given := few[len(few)-1].Before
-	if got := square.Fit(few, nil).Apply(given, rng); !maps.Equal(got, given) {
-		t.Errorf("after one interval %v became %v", given, got)
-	}
+	must.Equal(t, "after one interval", given, square.Fit(few, nil).Apply(given, rng))
 	p = square
 	p.Rows = 3
 	if b := p.Fit(tried(3, 4, rng, anywhere(rng), hill), nil).(*bandit); len(b.learned.trials) != 3 ||
@@ -165,37 +147,27 @@ func TestPB2IsPureAndStaysInside(t *testing.T) {
 	objectives := []float64{0, 1, -1, 1e300, -1e300, math.NaN(), math.Inf(1), math.Inf(-1), 1e-310, 3, 3, 3}
 	for seed := range uint64(12) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		wild := func(_, _ float64, _ int) float64 {
-			if seed == 0 {
-				return 0
-			}
-			return objectives[rng.IntN(len(objectives))]
-		}
-		events := tried(5, 5, rng, anywhere(rng), wild)
-		before, err := json.Marshal(events)
-		must.Do(t, err)
+		events := tried(5, 5, rng, anywhere(rng), func(_, _ float64, _ int) float64 {
+			return objectives[rng.IntN(1+int(seed))] // at first always the same
+		})
+		before := must.Get(json.Marshal(events))(t)
 		given := map[string]float64{"a": 0, "b": 0.1, "c": 1}
-		e := square.Fit(events, nil)
-		var first map[string]float64
-		for range 3 {
-			got := e.Apply(given, rand.New(rand.NewPCG(7, seed)))
-			for key, r := range square.Bounds {
-				if v := got[key]; !(v >= r.Low && v <= r.High) {
-					t.Fatalf("seed %d: %s is %v", seed, key, v)
-				}
-			}
-			if got["c"] != 1 || len(got) != 3 {
-				t.Fatalf("seed %d: chose %v", seed, got)
-			}
-			if first == nil {
-				first = got
-			}
-			if !maps.Equal(first, got) {
-				t.Fatalf("seed %d: chose %v, then %v", seed, first, got)
-			}
-			e = square.Fit(events, nil)
+		var chosen [3]map[string]float64
+		for i := range chosen {
+			e := square.Fit(events, nil)
+			e.Apply(given, rng)
+			chosen[i] = e.Apply(given, rand.New(rand.NewPCG(7, seed)))
 		}
-		if after, _ := json.Marshal(events); string(after) != string(before) || given["a"] != 0 {
+		got := chosen[0]
+		for key, r := range square.Bounds {
+			if v := got[key]; !(v >= r.Low && v <= r.High) {
+				t.Fatalf("seed %d: %s is %v", seed, key, v)
+			}
+		}
+		if got["c"] != 1 || len(got) != 3 || !maps.Equal(got, chosen[1]) || !maps.Equal(got, chosen[2]) {
+			t.Fatalf("seed %d: chose %v", seed, chosen)
+		}
+		if string(must.Get(json.Marshal(events))(t)) != string(before) || given["a"] != 0 {
 			t.Fatal("the events or the values changed")
 		}
 	}

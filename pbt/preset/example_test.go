@@ -1,11 +1,8 @@
 package preset_test
 
 import (
-	"cmp"
 	"fmt"
 	"log"
-	"math/rand/v2"
-	"slices"
 
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/preset"
@@ -42,35 +39,23 @@ pbt:
 	// preset: unknown key "pbt.treshold_std" (given 0.1): did you mean "pbt.threshold_std"?
 }
 
-// best copies from the member with the highest objective to all members below a share of it.
-type best struct {
-	Share float64 `yaml:"share" config:"gt=0,max=1"`
-}
-
-func (b best) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision {
-	top := slices.MaxFunc(g.Members, func(x, y strategy.Status) int { return cmp.Compare(x.Objective, y.Objective) })
-	var decisions []strategy.Decision
-	for _, m := range g.Members {
-		d := strategy.Decision{Member: m.Member, Action: strategy.Keep}
-		if m.Objective < b.Share*top.Objective {
-			d = strategy.Decision{Member: m.Member, Action: strategy.Replace, Source: top.Member, Mutate: true}
-		}
-		decisions = append(decisions, d)
-	}
-	return decisions
+// margin are the settings of a preset of one's own.
+type margin struct {
+	Margin float64 `yaml:"margin" config:"gt=0"`
 }
 
 func ExampleRegister() {
-	preset.Register("best", best{Share: 0.5}, func(b best) (strategy.Strategy, explore.Explorer, error) {
-		return b, explore.Mutation{Rules: explore.Rules{"learning_rate": explore.PerturbFloat}}, nil
+	preset.Register("margin", margin{0.5}, func(m margin) (strategy.Strategy, explore.Explorer, error) {
+		return strategy.IsaacLab{ThresholdAbs: m.Margin},
+			explore.Mutation{Rules: explore.Rules{"learning_rate": explore.PerturbFloat}}, nil
 	})
 	settings, err := preset.FromYAML(
-		[]byte("{preset: best, pbt: {share: 0.8, num_policies: 4, interval_steps: 50000}}"))
+		[]byte("{preset: margin, pbt: {margin: 0.8, num_policies: 4, interval_steps: 50000}}"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(settings.Options.Strategy, settings.Options.Members, settings.Options.Explore.Keys())
-	// Output: {0.8} 4 [learning_rate]
+	fmt.Printf("%+v %d %v\n", settings.Options.Strategy, settings.Options.Members, settings.Options.Explore.Keys())
+	// Output: {ThresholdStd:0 ThresholdAbs:0.8 Strict:false} 4 [learning_rate]
 }
 
 func ExampleFromDict() {

@@ -20,22 +20,20 @@ import (
 // golden runs the dialogues in testdata/<dir>. What is given is a YAML document; the arguments of a case are
 // objectives.
 func golden(t *testing.T, dir string) {
-	dialogue.Run(t, filepath.Join("testdata", dir, "*.txt"), func(t *testing.T, c dialogue.Case) string {
-		return answer(t, c.Words, strings.Join(c.Input, "\n"))
-	})
+	dialogue.Run(t, filepath.Join("testdata", dir, "*.txt"), answer)
 }
 
 // answer describes the settings of a document: all of them, or, where the words are objectives, what is decided.
-func answer(t *testing.T, words []string, document string) string {
-	s, err := FromYAML([]byte(document))
+func answer(t *testing.T, c dialogue.Case) string {
+	s, err := FromYAML([]byte(strings.Join(c.Input, "\n")))
 	if err != nil {
 		return err.Error() + "\n"
 	}
-	if len(words) == 0 {
+	if len(c.Words) == 0 {
 		return describe(s)
 	}
 	g := strategy.Generation{Iteration: 1}
-	for i, w := range words {
+	for i, w := range c.Words {
 		o := must.Get(strconv.ParseFloat(w, 64))(t)
 		g.Members = append(g.Members, strategy.Status{Member: i, Objective: o, HasObjective: true})
 	}
@@ -88,9 +86,12 @@ func describe(s *Settings) string {
 		parameters = m.Parameters
 	}
 	for _, key := range slices.Sorted(maps.Keys(parameters)) {
-		p := parameters[key]
+		p, name := parameters[key], ""
+		if p.Rule != nil {
+			name = p.Rule.Name()
+		}
 		fmt.Fprintf(&out, "  %s: rule=%q min=%v max=%v outside=%q range=%v step=%v choices=%v sample=%v", key,
-			nameOf(p.Rule), p.Min, p.Max, p.Outside, p.ChangeRange, p.Step, p.Choices, p.Sample)
+			name, p.Min, p.Max, p.Outside, p.ChangeRange, p.Step, p.Choices, p.Sample)
 		if p.Default != nil {
 			fmt.Fprintf(&out, " default=%v", *p.Default)
 		}
@@ -120,11 +121,3 @@ func TestGoldenIsaacLab(t *testing.T)      { golden(t, IsaacLab) }
 func TestGoldenIsaacGymEnvs(t *testing.T)  { golden(t, IsaacGymEnvs) }
 func TestGoldenSampleFactory(t *testing.T) { golden(t, SampleFactory) }
 func TestGoldenRayTune(t *testing.T)       { golden(t, RayTune) }
-
-// nameOf is a rule's name, "" for none.
-func nameOf(rule explore.Rule) string {
-	if rule == nil {
-		return ""
-	}
-	return rule.Name()
-}

@@ -1,6 +1,7 @@
 package preset_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,41 +12,32 @@ import (
 
 // Sample Factory's flag becomes settings of the wrapper self_play; those of the file win.
 func TestMixPolicies(t *testing.T) {
-	file := func(given map[string]any, pbt map[string]any) map[string]any {
-		wrapper := any("self_play")
-		if given != nil {
-			wrapper = map[string]any{"self_play": given}
-		}
-		return map[string]any{"preset": "samplefactory", "pbt": pbt,
-			"environment": map[string]any{"id": "TicTacToe", "wrappers": []any{wrapper, "clip_reward"}}}
+	type dict = map[string]any
+	file := func(name string, wrapper any, pbt dict) dict {
+		return dict{"preset": name, "pbt": pbt,
+			"environment": dict{"id": "TicTacToe", "wrappers": []any{wrapper, "clip_reward"}}}
 	}
-	for name, c := range map[string]struct{ dict, want map[string]any }{
-		"default": {file(nil, nil), map[string]any{"matchmaking": "uniform", "past_share": 0.0, "mix": true}},
-		"false": {file(nil, map[string]any{"pbt_mix_policies_in_one_env": false}),
-			map[string]any{"matchmaking": "self"}},
-		"given": {file(map[string]any{"past_share": 0.5}, map[string]any{"pbt_mix_policies_in_one_env": true}),
-			map[string]any{"matchmaking": "uniform", "past_share": 0.5, "mix": true}},
+	for _, c := range []struct {
+		given any
+		pbt   dict
+		want  dict
+	}{
+		{"self_play", nil, dict{"matchmaking": "uniform", "past_share": 0.0, "mix": true}},
+		{"self_play", dict{"pbt_mix_policies_in_one_env": false}, dict{"matchmaking": "self"}},
+		{dict{"self_play": dict{"past_share": 0.5}}, dict{"pbt_mix_policies_in_one_env": true},
+			dict{"matchmaking": "uniform", "past_share": 0.5, "mix": true}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			before := cmp.Diff(c.dict, nil)
-			full := preset.WithSelfPlay(c.dict)
-			list := full["environment"].(map[string]any)["wrappers"].([]any)
-			must.Equal(t, "the wrappers", []any{map[string]any{"self_play": c.want}, "clip_reward"}, list)
-			if after := cmp.Diff(c.dict, nil); after != before {
-				t.Error("the given sections have changed")
-			}
-			if again := preset.WithSelfPlay(full); !cmp.Equal(full, again) {
-				t.Errorf("a second time it is %v", again)
-			}
-			s := must.Get(preset.FromDict(c.dict))(t)
-			for _, note := range s.Notes {
-				if len(note) > 36 && note[:36] == "pbt.pbt_mix_policies_in_one_env does" {
-					t.Errorf("there is the note %q", note)
-				}
-			}
-		})
+		given := file("samplefactory", c.given, c.pbt)
+		full := preset.WithSelfPlay(given)
+		must.Equal(t, "the settings", file("samplefactory", dict{"self_play": c.want}, c.pbt), full)
+		must.Equal(t, "the settings given", file("samplefactory", c.given, c.pbt), given)
+		must.Equal(t, "a second time", full, preset.WithSelfPlay(full))
+		s := must.Get(preset.FromDict(given))(t)
+		if notes := strings.Join(s.Notes, "\n"); strings.Contains(notes, "pbt.pbt_mix_policies_in_one_env does") {
+			t.Errorf("the notes are %s", notes)
+		}
 	}
-	other := map[string]any{"preset": "isaaclab", "environment": file(nil, nil)["environment"]}
+	other := file("isaaclab", "self_play", nil)
 	if got := preset.WithSelfPlay(other); !cmp.Equal(got, other) || !preset.UsesSelfPlay(other) {
 		t.Errorf("Isaac Lab's preset gives %v", got)
 	}

@@ -24,11 +24,8 @@ func ExampleNewGames() {
 		log.Fatal(err)
 	}
 	defer env.Close()
-	fmt.Println(env.NumEnvs(), "games:", env.Spaces().Observation, "and", env.Spaces().Action)
-	fmt.Println("rating:", env.Pool().Rating())
-	// Output:
-	// 4 games: Box(18) and Discrete(9)
-	// rating: 1000
+	fmt.Println(env.NumEnvs(), "games:", env.Spaces().Action, "and rating", env.Pool().Rating())
+	// Output: 4 games: Discrete(9) and rating 1000
 }
 
 func ExampleWrap() {
@@ -73,17 +70,15 @@ func ExampleNewTrainee() {
 		log.Fatal(err)
 	}
 	for _, e := range population.Journal() {
-		if e.SelfPlay != nil && e.Iteration == 2 {
-			fmt.Printf("member %d met", e.Member)
-			for _, g := range e.SelfPlay.Games {
-				fmt.Printf(" %d,", g.Opponent)
-			}
-			fmt.Println(" -1 is the random player")
+		if e.SelfPlay != nil {
+			fmt.Println("member", e.Member, "met", len(e.SelfPlay.Games), "opponents in interval", e.Iteration)
 		}
 	}
 	// Output:
-	// member 0 met 1, -1, 0, -1 is the random player
-	// member 1 met 0, -1, 1, -1 is the random player
+	// member 0 met 1 opponents in interval 1
+	// member 1 met 1 opponents in interval 1
+	// member 0 met 3 opponents in interval 2
+	// member 1 met 3 opponents in interval 2
 }
 
 func ExampleMatch() {

@@ -10,6 +10,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -32,17 +33,14 @@ func TestGameResults(t *testing.T) {
 	cfg.Seat = "first"
 	env := newNim(t, 3, cfg, 1)
 	defer env.Close()
-	step, err := env.Reset(7)
-	must.Do(t, err)
+	step := must.Get(env.Reset(7))(t)
 	episodes, wins, rating, total := 0, 0.0, 1000.0, make([]float64, 3)
 	for episodes < 100 {
 		actions := make([]float32, 3)
 		for i := range actions {
 			must.Do(t, perfect.Act(nil, step.Observations[i*8:i*8+8], nil, nil, actions[i:i+1]))
 		}
-		if step, err = env.Step(actions); err != nil {
-			t.Fatal(err)
-		}
+		step = must.Get(env.Step(actions))(t)
 		for i, r := range step.Rewards {
 			total[i] += float64(r)
 		}
@@ -60,28 +58,23 @@ func TestGameResults(t *testing.T) {
 	if wins < 90 {
 		t.Errorf("perfect play won %g of %d games against the random player", wins, episodes)
 	}
-	s := env.Pool().results()
-	if s.Rating != rating || len(s.Games) != 1 || s.Games[0].Opponent != -1 || s.Games[0].Wins != int(wins) ||
-		s.Games[0].Games != episodes {
-		t.Errorf("the journal has %+v; want %d games, %g wins and the rating %g", s, episodes, wins, rating)
-	}
+	must.Equal(t, "the journal's", &journal.SelfPlay{Rating: rating, Games: []journal.Games{{Opponent: -1, Past: true,
+		Games: episodes, Wins: int(wins)}}}, env.Pool().results())
 }
 
 // script is a game whose steps a test writes.
 type script struct {
-	teams []string
 	turns []spaces.SeatStep
 	at    int
 	seen  [][]float32 // the actions of every step
 }
 
+// Spaces are three seats, of which the first two are a team.
 func (s *script) Spaces() spaces.Set {
-	var seats []spaces.Seat
-	for i, team := range s.teams {
-		seats = append(seats, spaces.Seat{Name: string(rune('a' + i)), Team: team,
-			Observation: spaces.NewBox(-100, 100, 1), Action: spaces.NewBox(2, 3, 1)})
-	}
-	return spaces.NewSeats(spaces.Space{}, seats...)
+	seat := spaces.Seat{Observation: spaces.NewBox(-100, 100, 1), Action: spaces.NewBox(2, 3, 1)}
+	a, b, c := seat, seat, seat
+	a.Name, a.Team, b.Name, b.Team, c.Name, c.Team = "a", "x", "b", "x", "c", "y"
+	return spaces.NewSeats(spaces.Space{}, a, b, c)
 }
 
 func (s *script) write(out envs.Row) {
@@ -112,11 +105,8 @@ func (s *script) Step(action []float32, out envs.Row) (float64, bool, bool, erro
 func (s *script) Close() error { return nil }
 
 func turn(active string, rewards []float32, terminated, truncated string) spaces.SeatStep {
-	flags := func(names string) (f []bool) {
-		for i := range rewards {
-			f = append(f, strings.ContainsRune(names, rune('a'+i)))
-		}
-		return f
+	flags := func(names string) []bool {
+		return []bool{strings.Contains(names, "a"), strings.Contains(names, "b"), strings.Contains(names, "c")}
 	}
 	return spaces.SeatStep{Active: flags(active), Rewards: rewards, Terminated: flags(terminated),
 		Truncated: flags(truncated)}
@@ -126,7 +116,7 @@ func turn(active string, rewards []float32, terminated, truncated string) spaces
 // does, with its own last observation, and its results are compared over the whole game. Others of its team are no
 // opponents. Seats that wait get a valid action.
 func TestGameWaitsAndOut(t *testing.T) {
-	g := &script{teams: []string{"x", "x", "y"}, turns: []spaces.SeatStep{
+	g := &script{turns: []spaces.SeatStep{
 		turn("b", make([]float32, 3), "", ""),
 		turn("ac", []float32{5, 0, 0}, "", ""), // before the learner's first turn: no row has it
 		turn("c", []float32{1, 0, 0}, "", ""),
@@ -153,37 +143,25 @@ func TestGameWaitsAndOut(t *testing.T) {
 		t.Fatalf("the last step is %+v (%v), want -1, terminated, and the final observation 50", step, err)
 	}
 	// The learner's return in the whole game is 11, that of c is 12.
-	if games := env.Pool().results().Games; len(games) != 1 || games[0].Games != 1 || games[0].Wins != 0 ||
-		games[0].Draws != 0 {
-		t.Errorf("the results are %+v, want one loss against c", games)
-	}
+	must.Equal(t, "the results", []journal.Games{{Opponent: -1, Past: true, Games: 1}}, env.Pool().results().Games)
 	if w := g.seen[0]; w[0] != 2 || w[2] != 2 {
 		t.Errorf("seats that wait got %v, want the limit nearest to 0", w)
 	}
 }
 
 func TestGameRefuses(t *testing.T) {
-	single := func() envs.Env {
-		return must.Get(wrappers.NewParallel(1, func(int) (envs.Single, error) { return &nim{}, nil },
-			wrappers.ParallelOptions{}))(t)
-	}
-	limited := func() envs.Env {
-		return must.Get(wrappers.NewEpisodeStatistics(newNim(t, 1, DefaultConfig(), 0)))(t)
-	}
+	single := must.Open(wrappers.NewParallel(1, func(int) (envs.Single, error) { return &nim{}, nil },
+		wrappers.ParallelOptions{}))(t)
+	game := newNim(t, 1, DefaultConfig(), 0)
 	for _, c := range []struct {
 		env    envs.Env
 		change func(c *Config)
 		want   string
 	}{
-		{single(), func(c *Config) { c.Seat = "third" }, "random, turns, or one of the seats: first, second"},
-		{single(), func(c *Config) { c.Matchmaking = "best" },
-			`"matchmaking" is "best": want one of "uniform", "pfsp"`},
-		{single(), func(c *Config) { c.Power = -1 }, `"power" is -1`},
-		{single(), func(c *Config) { c.PastShare = 1.5 }, `"past_share" is 1.5`},
-		{single(), func(c *Config) { c.PastSelves = 1 }, `"past_selves" is 1`},
-		{single(), func(c *Config) { c.Rating.K = 0 }, `"rating.k" is 0`},
-		{limited(), func(*Config) {}, "in a *wrappers.Parallel"},
-		{newNim(t, 1, DefaultConfig(), 0).Unwrap(), func(*Config) {}, "no seats to play against each other"},
+		{single, func(c *Config) { c.Seat = "third" }, "random, turns, or one of the seats: first, second"},
+		{single, func(c *Config) { c.Matchmaking = "best" }, `"matchmaking" is "best": want one of "uniform", "pfsp"`},
+		{must.Get(wrappers.NewEpisodeStatistics(game))(t), func(*Config) {}, "in a *wrappers.Parallel"},
+		{game.Unwrap(), func(*Config) {}, "no seats to play against each other"},
 	} {
 		cfg := DefaultConfig()
 		c.change(&cfg)

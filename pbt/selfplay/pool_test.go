@@ -1,6 +1,7 @@
 package selfplay
 
 import (
+	"bytes"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -13,12 +14,8 @@ import (
 func TestElo(t *testing.T) {
 	e := DefaultElo()
 	for difference, want := range map[float64]float64{0: 0.5, 50: 0.57, 100: 0.64, 200: 0.76, 400: 0.91} {
-		if got := e.Expected(1000+difference, 1000); math.Abs(got-want) > 0.0055 {
-			t.Errorf("%g points ahead: %.4f, want %.2f", difference, got, want)
-		}
-		if sum := e.Expected(1000+difference, 1000) + e.Expected(1000, 1000+difference); math.Abs(sum-1) > 1e-12 {
-			t.Errorf("the two expectations add up to %g", sum)
-		}
+		must.Near(t, e.Expected(1000+difference, 1000), want, 0.0055, "%g points ahead", difference)
+		must.Near(t, e.Expected(1000, 1000+difference), 1-want, 0.0055, "%g points behind", difference)
 	}
 	for _, c := range []struct {
 		elo               Elo
@@ -27,16 +24,12 @@ func TestElo(t *testing.T) {
 		want              float64
 	}{
 		{e, 1000, []float64{1000}, []float64{1}, 1008},
-		{e, 1000, []float64{1000}, []float64{0.5}, 1000},
-		{e, 1000, []float64{1400}, []float64{0.5}, 1000 + 16*(0.5-1.0/11)},
-		{e, 1400, []float64{1000}, []float64{0}, 1400 - 16*10.0/11},
 		{e, 1000, []float64{1000, 1400}, []float64{1, 0}, 1000 + 16*(0.5-1.0/11)/2},
 		{Elo{K: 32, Scale: 200}, 1200, []float64{1000}, []float64{1}, 1200 + 32/11.0},
 		{e, 1234, nil, nil, 1234},
 	} {
-		if got := c.elo.After(c.rating, c.opponents, c.scores); math.Abs(got-c.want) > 1e-9 {
-			t.Errorf("%g after %v against %v is %.6f, want %.6f", c.rating, c.scores, c.opponents, got, c.want)
-		}
+		must.Near(t, c.elo.After(c.rating, c.opponents, c.scores), c.want, 1e-9, "%g after %v against %v", c.rating,
+			c.scores, c.opponents)
 	}
 }
 
@@ -46,24 +39,16 @@ func full(t *testing.T, cfg Config) *Pool {
 	p := newPool(cfg, (&nim{}).Spaces().Seat(0))
 	snapshot := snapshotOf(t, 1)
 	for i, rating := range []float64{1200, 800} {
-		o := must.Get(p.freeze(ID{i + 1, 2}, false, rating, snapshot))(t)
-		p.members = append(p.members, o)
+		p.members = append(p.members, must.Get(p.freeze(ID{i + 1, 2}, false, rating, snapshot))(t))
 	}
 	for i, rating := range []float64{1000, 1400} {
-		o := must.Get(p.freeze(ID{0, int64(i + 1)}, true, rating, snapshot))(t)
-		p.past = append(p.past, o)
+		p.past = append(p.past, must.Get(p.freeze(ID{0, int64(i + 1)}, true, rating, snapshot))(t))
 	}
 	return p
 }
 
 // The shares of opponents among many draws are those computed by hand.
 func TestDraws(t *testing.T) {
-	won := func(p *Pool) { // of 10 games: 9 against member 1, none against member 2, 5 against the newest self
-		for i, wins := range []int{9, 0} {
-			p.members[i].all = tally{Games: 10, Wins: wins}
-		}
-		p.past[2].all = tally{Games: 10, Wins: 4, Draws: 2}
-	}
 	e := DefaultElo()
 	near := func(rating float64) float64 { x := e.Expected(1000, rating); return x * (1 - x) }
 	sum := near(1200) + near(800) + near(1400)
@@ -83,17 +68,15 @@ func TestDraws(t *testing.T) {
 		cfg := DefaultConfig()
 		cfg.Matchmaking, cfg.PastShare = c.matchmaking, c.past
 		p := full(t, cfg)
-		won(p)
-		const n = 20000
-		counts := map[*opponent]float64{}
-		rng := rand.New(rand.NewPCG(1, 2))
-		for range n {
+		// Of 10 games 9 were won against member 1, none against member 2, and half against the newest self.
+		p.members[0].all, p.members[1].all = tally{Games: 10, Wins: 9}, tally{Games: 10}
+		p.past[2].all = tally{Games: 10, Wins: 4, Draws: 2}
+		counts, rng := map[*opponent]float64{}, rand.New(rand.NewPCG(1, 2))
+		for range 20000 {
 			counts[p.draw(rng)]++
 		}
 		for i, o := range p.opponents() {
-			if got := counts[o] / n; math.Abs(got-c.want[i]) > 0.015 {
-				t.Errorf("%s: %v has the share %.3f, want %.3f", c.matchmaking, o.id, got, c.want[i])
-			}
+			must.Near(t, counts[o]/20000, c.want[i], 0.015, "%s: the share of %v", c.matchmaking, o.id)
 		}
 	}
 }
@@ -121,45 +104,34 @@ func TestPoolState(t *testing.T) {
 	p.record([]result{{ID{1, 2}, false, 1}, {ID{0, 1}, true, 0.5}, {ID{9, 9}, false, 1}})
 	state := must.Get(p.marshal([]byte("inner")))(t)
 	q := newPool(DefaultConfig(), p.seat)
-	inner, err := q.restore(state)
-	if err != nil || string(inner) != "inner" {
-		t.Fatal(string(inner), err)
+	inner := must.Get(q.restore(state))(t)
+	if again := must.Get(q.marshal(inner))(t); string(inner) != "inner" || string(again) != string(state) {
+		t.Fatalf("a restored pool differs; the environment's state is %q", inner)
 	}
-	again, err := q.marshal(inner)
-	if err != nil || string(again) != string(state) {
-		t.Fatalf("a restored pool differs (%v)", err)
-	}
-	must.Equal(t, "q.results()", p.results(), q.results())
+	must.Equal(t, "the results", p.results(), q.results())
 	if p.rating <= 1000 || p.members[0].all != (tally{Games: 1, Wins: 1}) || p.past[1].recent != (tally{1, 0, 1}) {
 		t.Errorf("the table is %v, %+v and %+v", p.rating, p.members[0].all, p.past[1].recent)
 	}
-	a, b := [1]float32{}, [1]float32{}
 	for i := range 8 {
-		x := make([]float32, 8)
+		x, actions := make([]float32, 8), [2]float32{}
 		x[i] = 1
-		for _, o := range []struct {
-			player Player
-			out    []float32
-		}{{p.members[0].player, a[:]}, {q.members[0].player, b[:]}} {
+		for k, pool := range []*Pool{p, q} {
 			rng := rand.New(rand.NewPCG(uint64(i), 3))
-			must.Do(t, o.player.Act(rng, x, []float32{1, 1, 1}, nil, o.out))
+			must.Do(t, pool.members[0].player.Act(rng, x, []float32{1, 1, 1}, nil, actions[k:k+1]))
 		}
-		if a != b {
-			t.Errorf("in %v the policies do %v and %v", x, a, b)
-		}
+		must.Is(t, actions[1], actions[0], "what the policies do with %d stones", i)
 	}
+	flipped := bytes.Clone(state)
+	flipped[len(state)-20] ^= 1
 	for name, damaged := range map[string][]byte{
 		"cut off": state[:len(state)-1], "longer": append(state[:len(state):len(state)], 0), "empty": nil,
-		"no line": []byte("{}"), "other format": []byte("{\"self_play\":9}\n"),
-		"no past":  []byte("{\"self_play\":1,\"inner\":-1}\n"),
+		"other format": []byte("{\"self_play\":9}\n"), "no past": []byte("{\"self_play\":1,\"inner\":-1}\n"),
 		"negative": []byte("{\"self_play\":1,\"inner\":-1,\"opponents\":[{\"past\":true,\"bytes\":-1}]}\n"),
-		"flipped":  func() []byte { c := append([]byte{}, state...); c[len(c)-20] ^= 1; return c }(),
+		"flipped":  flipped,
 	} {
-		if _, err := q.restore(damaged); err == nil {
-			t.Errorf("%s: no error", name)
-		}
-		if now, err := q.marshal([]byte("inner")); err != nil || string(now) != string(state) {
-			t.Errorf("%s: the pool has changed (%v)", name, err)
+		_, err := q.restore(damaged)
+		if now := must.Get(q.marshal([]byte("inner")))(t); err == nil || string(now) != string(state) {
+			t.Errorf("%s: error %v, and the pool has changed: %t", name, err, string(now) != string(state))
 		}
 	}
 }
@@ -169,24 +141,22 @@ func TestMeet(t *testing.T) {
 	env := newNim(t, 1, DefaultConfig(), 1)
 	defer env.Close()
 	s := snapshotOf(t, 1)
-	ids := func() (ids []ID) {
+	for _, c := range []struct {
+		interval int64
+		members  []*checkpoint.Snapshot
+		want     []ID
+	}{
+		{1, []*checkpoint.Snapshot{s, s, s}, []ID{{0, 1}, {2, 1}, randomID, {1, 1}}},
+		{2, []*checkpoint.Snapshot{nil, s, s}, []ID{{0, 1}, {2, 2}, randomID, {1, 1}, {1, 2}}},
+		// Decided about again after a crash.
+		{2, make([]*checkpoint.Snapshot, 3), []ID{{0, 1}, {2, 2}, randomID, {1, 1}, {1, 2}}},
+	} {
+		must.Do(t, env.Meet(1, c.interval, c.members, s))
+		var ids []ID
 		for _, o := range env.Pool().opponents() {
 			ids = append(ids, o.id)
 		}
-		return ids
-	}
-	meet := func(interval int64, members ...*checkpoint.Snapshot) {
-		t.Helper()
-		must.Do(t, env.Meet(1, interval, members, s))
-	}
-	meet(1, s, s, s)
-	must.Equal(t, "ids()", []ID{{0, 1}, {2, 1}, randomID, {1, 1}}, ids())
-	meet(2, nil, s, s)
-	must.Equal(t, "ids()", []ID{{0, 1}, {2, 2}, randomID, {1, 1}, {1, 2}}, ids())
-	meet(2, nil, nil, nil) // decided about again after a crash
-	must.Equal(t, "ids()", []ID{{0, 1}, {2, 2}, randomID, {1, 1}, {1, 2}}, ids())
-	if err := env.Meet(1, 3, []*checkpoint.Snapshot{checkpoint.NewSnapshot()}, s); err == nil {
-		t.Error("a snapshot without a pool was taken")
+		must.Equal(t, "opponents", c.want, ids)
 	}
 }
 
@@ -195,17 +165,11 @@ func TestForeignEpisodes(t *testing.T) {
 	env := newNim(t, 8, DefaultConfig(), 1)
 	defer env.Close()
 	play := func() int {
-		t.Helper()
 		rng, games := rand.New(rand.NewPCG(1, 2)), 0
 		for range 2 {
-			step, err := env.Observe()
-			must.Do(t, err)
 			actions := make([]float32, 8)
-			env.Spaces().SampleActions(rng, actions, step.ActionMasks)
-			if step, err = env.Step(actions); err != nil {
-				t.Fatal(err)
-			}
-			games += len(step.Episodes)
+			env.Spaces().SampleActions(rng, actions, must.Get(env.Observe())(t).ActionMasks)
+			games += len(must.Get(env.Step(actions))(t).Episodes)
 		}
 		return games
 	}

@@ -53,13 +53,9 @@ func ExampleDefaultQuantile() {
 
 func ExampleLimited() {
 	rule := strategy.Limited{Strategy: strategy.DefaultIsaacLab(), MaxCopies: 1}
-	for _, d := range rule.Decide(generationOf(1, 2, 9), rand.New(rand.NewPCG(1, 0))) {
-		fmt.Println(d.Member, d.Action)
-	}
+	printDecisions(rule.Decide(generationOf(1, 2, 9), rand.New(rand.NewPCG(1, 0))))
 	// Output:
-	// 0 replace
-	// 1 keep
-	// 2 keep
+	// 0 replace underperformer: 1 < 3.6441; copies leader 2
 }
 
 // podium lets all members but the best copy the best.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/dialogue"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // script is one case of a golden script: arguments, which are key=value, and a generation.
@@ -20,11 +21,7 @@ type script struct {
 
 func (s script) parse(text string) float64 {
 	s.t.Helper()
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return v
+	return must.Get(strconv.ParseFloat(text, 64))(s.t)
 }
 
 // number returns an argument, or its usual value.
