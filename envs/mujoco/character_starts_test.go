@@ -96,39 +96,6 @@ func TestFailureCounts(t *testing.T) {
 	must.Same(t, runs[0], runs[1], "the same seed and actions count")
 }
 
-// SetClip has episodes begin in one clip, until it is any again.
-func TestSetClip(t *testing.T) {
-	march := marching(t, HumanoidBody())
-	const n = 40
-	e := characterOf(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: n, Motions: []*motions.Clip{march, march,
-		march}})
-	clips := func() map[int]int {
-		t.Helper()
-		envtest.Reset(t, e, -1)
-		in := map[int]int{}
-		for i := range n {
-			clip := must.Get(e.Clip(i))(t)
-			in[clip]++
-		}
-		return in
-	}
-	for _, x := range []struct{ set, clips int }{{2, 1}, {0, 1}, {-1, 3}} {
-		must.Do(t, e.SetClip(x.set))
-		if in := clips(); len(in) != x.clips || x.set >= 0 && in[x.set] != n {
-			t.Errorf("with clip %d set, episodes begin in %v", x.set, in)
-		}
-	}
-	e = characterOf(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: n, Motions: []*motions.Clip{march, march},
-		Residual: true})
-	if in := clips(); in[0] != n {
-		t.Errorf("with a clock episodes begin in %v, not in the first clip", in)
-	}
-	for _, bad := range []int{-2, 3} {
-		must.Refuse(t, e.SetClip(bad), "there is no clip")
-	}
-	must.Refused(e.Clip(n))(t, "")
-}
-
 // Episodes begin on the floor as often as Share says, at rest, with a history of this pose. They end when the time to
 // get up is over, and the return is that of lying.
 func TestFloorStarts(t *testing.T) {

@@ -1,7 +1,6 @@
 package mujoco
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -51,14 +50,6 @@ func TestModel(t *testing.T) {
 	}
 	must.Refuse(t, b.Step(1), "")
 	must.Is(t, live(), before, "%d C objects are left", live()-before)
-}
-
-func TestModelFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "cartpole.xml")
-	must.Do(t, os.WriteFile(path, []byte(cartPoleXML), 0o600))
-	m := must.Open(LoadModel(path))(t)
-	same := must.Open(ParseModel(cartPoleXML))(t)
-	must.Is(t, m.print, same.print, "a model read from a file differs from the one in memory")
 }
 
 func TestBadModels(t *testing.T) {

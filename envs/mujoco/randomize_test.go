@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/rotation"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
@@ -215,28 +214,4 @@ func TestRandomizePhysics(t *testing.T) {
 		run(RandomizeConfig{Damping: at(1)}, 1, 5, turned), 1.2, 2.1)
 	ratio("turn with 20 times the armature", run(RandomizeConfig{Armature: at(20)}, 1, 5, turned),
 		run(RandomizeConfig{Armature: at(1)}, 1, 5, turned), 1.2, 10)
-}
-
-// TestRandomizeCenter: the root's centre of mass moves in its own frame, and its geoms stay.
-func TestRandomizeCenter(t *testing.T) {
-	e := dog(t, CharacterConfig{Randomize: RandomizeConfig{CenterOfMass: 0.05}})
-	plain := dog(t, CharacterConfig{})
-	envtest.Reset(t, e, 1)
-	envtest.Reset(t, plain, 1)
-	copy(plain.batch.QPos(0), e.batch.QPos(0))
-	must.Do(t, plain.batch.forward(0, 0, 1))
-	m, a, b := e.Model(), e.batch.data[0], plain.batch.data[0]
-	at := e.random.at["center"] + 3
-	var d [3]float64
-	for j := range d {
-		d[j] = e.random.variant(0)[at+j] - e.random.base[at+j]
-	}
-	for j, want := range rotation.Of(e.State(0).QPos[3:]).Rotate(d) {
-		if got := floats(a.xipos, 6)[3+j] - floats(b.xipos, 6)[3+j]; math.Abs(got-want) > 1e-12 || want == 0 {
-			t.Errorf("the centre of mass moves by %g along axis %d, want %g", got, j, want)
-		}
-	}
-	for g, v := range floats(a.geom_xpos, 3*int(m.m.ngeom)) {
-		must.Near(t, v, floats(b.geom_xpos, 3*int(m.m.ngeom))[g], 1e-12, "coordinate %d of the geoms' positions", g)
-	}
 }

@@ -43,6 +43,9 @@ func TestWalkerHidesVelocities(t *testing.T) {
 		must.Same(t, a.Rewards, b.Rewards, "step %d: rewards", k)
 		noise(actions, 0.6, rng)
 		a, b = envtest.Step(t, open, actions), envtest.Step(t, hidden, actions)
+		if k%20 == 0 {
+			must.Get(hidden.Render(0))(t) // looking changes nothing
+		}
 	}
 	must.Not(t, ends == 0, "no episode ended")
 }
@@ -106,38 +109,6 @@ func TestWalkerEpisodes(t *testing.T) {
 		must.Not(t, s.Metrics["walker/joint_error"] <= 0, "metrics %v", s.Metrics)
 	}
 	must.Not(t, fell == 0 || cut == 0, "%d falls and %d time limits", fell, cut)
-}
-
-// TestGaitFollowersStayUp: targets taken from the gait keep walkers up for a while, so the model, its actuators
-// and the clip's signs agree.
-func TestGaitFollowersStayUp(t *testing.T) {
-	const n = 32
-	w := must.Open(NewWalker(WalkerConfig{NumEnvs: n, Seed: 1}))(t)
-	s := envtest.Reset(t, w, 1)
-	act := towardsGait(w)
-	actions := make([]float32, 6*n)
-	var lengths, speeds, errs []float64
-	for range 150 {
-		for i := range n {
-			must.Do(t, act(s.Observations[17*i:17*i+17], actions[6*i:6*i+6]))
-		}
-		s = envtest.Step(t, w, actions)
-		for _, e := range s.Episodes {
-			lengths, speeds, errs = append(lengths, float64(e.Length)), append(speeds, e.Metrics["speed"]),
-				append(errs, e.Metrics["joint_error"])
-		}
-	}
-	mean := func(x []float64) float64 {
-		sum := 0.0
-		for _, v := range x {
-			sum += v
-		}
-		return sum / float64(len(x))
-	}
-	t.Logf("%d episodes, length %.0f, speed %.2f, joint error %.3f", len(lengths), mean(lengths), mean(speeds),
-		mean(errs))
-	must.Not(t, mean(lengths) < 25 || mean(speeds) < 0.5 || mean(errs) > 0.2,
-		"walkers that follow the gait fall at once")
 }
 
 func TestCollectReferenceMotions(t *testing.T) {
