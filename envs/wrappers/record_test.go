@@ -1,12 +1,10 @@
 package wrappers_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs/wrappers"
@@ -29,15 +27,12 @@ type line struct {
 
 func readLines(t *testing.T, path string) []line {
 	t.Helper()
-	f := must.Open(os.Open(path))(t)
+	d := json.NewDecoder(must.Open(os.Open(path))(t))
+	d.DisallowUnknownFields()
 	var out []line
-	for s := bufio.NewScanner(f); s.Scan(); {
+	for d.More() {
 		var l line
-		d := json.NewDecoder(strings.NewReader(s.Text()))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&l); err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
+		must.Do(t, d.Decode(&l))
 		out = append(out, l)
 	}
 	return out
@@ -112,17 +107,14 @@ func TestRecordReportsWhatItCannotWrite(t *testing.T) {
 	must.Get(env.Reset(0))(t)
 	must.Do(t, os.Remove(dir))
 	must.Get(env.Step([]float32{0, 0}))(t)
-	if _, err := env.Step([]float32{0, 0}); err == nil || !strings.HasPrefix(err.Error(), "wrappers: recording: ") {
-		t.Errorf("error %v", err)
-	}
+	must.Refused(env.Step([]float32{0, 0}))(t, "wrappers: recording: ")
 }
 
 // recorded is a probe, whose episodes last 2 steps, with its transitions recorded.
 func recorded(t *testing.T, dir string) *wrappers.Record {
 	t.Helper()
-	env := must.Get(wrappers.NewRecord(probes(t, 1, wrappers.ParallelOptions{}, nil),
+	return must.Get(wrappers.NewRecord(probes(t, 1, wrappers.ParallelOptions{}, nil),
 		wrappers.RecordOptions{Dir: dir}))(t)
-	return env
 }
 
 // An episode that Reset interrupts is written as far as it went. What was recorded before a restored state is dropped,

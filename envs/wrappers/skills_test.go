@@ -14,9 +14,8 @@ import (
 
 func skills(t testing.TB, seed int64) *wrappers.Skills {
 	t.Helper()
-	env := must.Get(wrappers.NewSkills(probes(t, 5, wrappers.ParallelOptions{Seed: seed}, nil),
+	return must.Get(wrappers.NewSkills(probes(t, 5, wrappers.ParallelOptions{Seed: seed}, nil),
 		wrappers.SkillsOptions{Size: 3, MinSteps: 2, MaxSteps: 4, Seed: seed}))(t)
-	return env
 }
 
 // The latent stands behind observations and states, has length 1, is held for two to four steps, changes where an
@@ -129,16 +128,13 @@ func TestSkillsSource(t *testing.T) {
 	if seen := count(); len(seen) != 1 || seen[[3]float32{0, 1, 0}] == 0 {
 		t.Errorf("after a change latents were %v", seen)
 	}
-	for want, source := range map[string]func() ([]float32, error){
-		"no encoder":       func() ([]float32, error) { return nil, errors.New("no encoder") },
-		"gave 0 values":    func() ([]float32, error) { return nil, nil },
-		"gave 4 values":    func() ([]float32, error) { return make([]float32, 4), nil },
-		"point of length":  func() ([]float32, error) { return []float32{1, 1, 0}, nil },
-		"of length 0, wan": func() ([]float32, error) { return []float32{0, 0, 0}, nil },
-	} {
-		env.SetSource(source)
+	for want, bad := range map[string][]float32{"gave 0 values": nil, "gave 4 values": make([]float32, 4),
+		"point of length": {1, 1, 0}} {
+		env.SetSource(func() ([]float32, error) { return bad, nil })
 		must.Refused(env.Reset(1))(t, want)
 	}
+	env.SetSource(func() ([]float32, error) { return nil, errors.New("no encoder") })
+	must.Refused(env.Reset(1))(t, "no encoder")
 	env.SetSource(nil)
 	must.Get(env.Reset(5))(t)
 	if seen := count(); len(seen) < 20 {
