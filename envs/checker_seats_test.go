@@ -89,7 +89,6 @@ func TestCheckSeats(t *testing.T) {
 		want string
 	}{
 		{tables(t, func(s *envs.Step) { s.Seats.Active = nil }), "seats have 6, 6, 6 and 0 values"},
-		{tables(t, func(s *envs.Step) { s.Seats.Rewards = s.Seats.Rewards[:5] }), "seats have 5, 6, 6 and 6 values"},
 		{tables(t, func(s *envs.Step) { s.Rewards[1]++ }), "Rewards: environment 1 has "},
 		{tables(t, func(s *envs.Step) { copy(s.Seats.Active, []bool{false, false, false}) }),
 			"no seat of environment 0 acts next"},

@@ -19,19 +19,6 @@ func robot(t *testing.T, path string) string {
 	return filepath.Join(folder, path)
 }
 
-// go1 is settings with the gains of mjlab.
-func go1() BodyConfig {
-	return BodyConfig{
-		Actuators: []ActuatorConfig{
-			{Joints: ".*(hip|thigh)_joint", Stiffness: 15.895, Damping: 1.0119, Armature: 0.0040263, EffortLimit: 23.7},
-			{Joints: ".*_calf_joint", Stiffness: 35.764, Damping: 2.2768, Armature: 0.0090592, EffortLimit: 35.55},
-		},
-		DefaultPose: map[string]float64{".*thigh_joint": 0.9, ".*calf_joint": -1.8, ".*R_hip_joint": 0.1,
-			".*L_hip_joint": -0.1},
-		TimeStep: 0.004, Feet: []string{"[FR][LR]_foot_collision"},
-	}
-}
-
 // stood returns a body's model, and the positions after so many control steps from its default pose.
 func stood(t *testing.T, body *CharacterBody, steps int) (*Model, []float64) {
 	t.Helper()
@@ -45,19 +32,6 @@ func stood(t *testing.T, body *CharacterBody, steps int) (*Model, []float64) {
 	must.Do(t, b.Reset(0))
 	must.Do(t, b.Step(steps*body.Substeps))
 	return m, q
-}
-
-// The Go1 stands in its default pose; with mjlab's gains it sinks by a fifth.
-func TestRobotStands(t *testing.T) {
-	body := must.Get(LoadBody(robot(t, "unitree_go1/xmls/go1.xml"), go1()))(t)
-	_, q := stood(t, &body, 100)
-	worst, up := 0.0, 1-2*(q[4]*q[4]+q[5]*q[5])
-	for i, a := range body.DefaultPose {
-		worst = max(worst, math.Abs(q[rootPositions+i]-a))
-	}
-	must.Not(t, q[2] < 0.75*body.DefaultHeight || up < 0.95 || worst > 0.35,
-		"the root is at %.3f m, of %.3f, the cosine of its tilt %.3f, the worst joint off by %.2f rad", q[2],
-		body.DefaultHeight, up, worst)
 }
 
 // A foot that becomes a body of its own touches the floor as softly as the body that it was part of, whatever MuJoCo's
