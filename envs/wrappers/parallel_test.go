@@ -48,19 +48,14 @@ func (i *inside) Unwrap() envs.Single { return i.Single }
 
 func TestNewParallelRefuses(t *testing.T) {
 	cart := func(int) (envs.Single, error) { return &classic.CartPole{}, nil }
-	second := func(s envs.Single, err error) func(int) (envs.Single, error) {
-		return func(i int) (envs.Single, error) {
-			if i == 1 {
-				return s, err
-			}
-			return &classic.CartPole{}, nil
-		}
+	second := func(s envs.Single) func(int) (envs.Single, error) {
+		return func(i int) (envs.Single, error) { return []envs.Single{&classic.CartPole{}, s}[i], nil }
 	}
 	for want, err := range map[string]error{
 		"number of environments is 0":   newParallel(0, cart, wrappers.ParallelOptions{}),
 		"got nil":                       newParallel(1, nil, wrappers.ParallelOptions{}),
-		"environment 1 is nil":          newParallel(2, second(nil, nil), wrappers.ParallelOptions{}),
-		"environment 1 (*classic.Pendu": newParallel(2, second(&classic.Pendulum{}, nil), wrappers.ParallelOptions{}),
+		"environment 1 is nil":          newParallel(2, second(nil), wrappers.ParallelOptions{}),
+		"environment 1 (*classic.Pendu": newParallel(2, second(&classic.Pendulum{}), wrappers.ParallelOptions{}),
 	} {
 		must.Refuse(t, err, "wrappers: ", want)
 	}

@@ -40,9 +40,8 @@ func readLines(t *testing.T, path string) []line {
 
 func names(t *testing.T, dir string) []string {
 	t.Helper()
-	entries := must.Get(os.ReadDir(dir))(t)
 	var out []string
-	for _, e := range entries {
+	for _, e := range must.Get(os.ReadDir(dir))(t) {
 		out = append(out, e.Name())
 	}
 	return out
@@ -73,10 +72,8 @@ func TestRecordTransitions(t *testing.T) {
 				Reward: float32(k), NextObservation: []float32{1, float32(i + 1), nextRandom}, NextState: number,
 				AMPObservation: []float32{float32(10 * (i + 1))}, Terminated: i == 2,
 			}, l, "%s, line %d", name, i)
-			if i > 0 && !slices.Equal(l.Observation, lines[i-1].NextObservation) {
-				t.Errorf("%s: line %d begins with %v, the one before ends with %v", name, i, l.Observation,
-					lines[i-1].NextObservation)
-			}
+			must.Not(t, i > 0 && !slices.Equal(l.Observation, lines[i-1].NextObservation),
+				"%s: line %d does not begin where the one before ends", name, i)
 			k++
 		}
 	}
@@ -96,9 +93,8 @@ func TestRecordEveryAndMaxSteps(t *testing.T) {
 	}
 	must.Match(t, []string{"episode-000007.jsonl", "episode-000008.jsonl", "episode-000009.jsonl", "episode-x.jsonl"},
 		names(t, dir), "files")
-	if lines := readLines(t, filepath.Join(dir, "episode-000009.jsonl")); len(lines) != 3 || lines[0].State[0] != 3 {
-		t.Errorf("recorded %+v, want the first 3 steps of the third episode", lines)
-	}
+	lines := readLines(t, filepath.Join(dir, "episode-000009.jsonl"))
+	must.Not(t, len(lines) != 3 || lines[0].State[0] != 3, "%+v are not the first 3 steps of the third episode", lines)
 }
 
 func TestRecordReportsWhatItCannotWrite(t *testing.T) {

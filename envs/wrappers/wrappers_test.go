@@ -82,13 +82,9 @@ func TestActionWrappers(t *testing.T) {
 		env := must.Get(c.wrap(inside))(t)
 		given := slices.Clone(c.actions)
 		must.Get(env.Step(given))(t)
-		if !slices.Equal(inside.got, c.want) || !slices.Equal(given, c.actions) {
-			t.Errorf("case %d: %v arrives as %v, want %v, and the caller has %v", i, c.actions, inside.got, c.want,
-				given)
-		}
-		if got := env.Spaces().Action; !got.Equal(c.outside) {
-			t.Errorf("case %d: action space %v, %v to %v", i, got, got.Low, got.High)
-		}
+		must.Same(t, inside.got, c.want, "case %d: the actions that arrive", i)
+		must.Same(t, given, c.actions, "case %d: the caller's actions", i)
+		must.Is(t, env.Spaces().Action.Equal(c.outside), true, "case %d: the action space", i)
 	}
 }
 
@@ -174,9 +170,8 @@ func TestNormalizeReward(t *testing.T) {
 	normal := must.Get(wrappers.NewNormalizeReward(env, wrappers.NormalizeRewardOptions{Discount: discount}))(t)
 	must.Get(normal.Reset(0))(t)
 	rng := rand.New(rand.NewPCG(3, 3))
-	actions := make([]float32, 6)
-	var all []float64 // every discounted sum so far
-	sums := make([]float64, 3)
+	actions, sums := make([]float32, 6), make([]float64, 3)
+	var n, total, squares float64 // of every discounted sum so far
 	for k := range 300 {
 		for i := range actions {
 			actions[i] = 5 + 30*rng.Float32()
@@ -188,25 +183,17 @@ func TestNormalizeReward(t *testing.T) {
 		for i := range sums {
 			sums[i] = discount*sums[i] + float64(actions[2*i])
 			if k < 299 {
-				all = append(all, sums[i])
+				n, total, squares = n+1, total+sums[i], squares+sums[i]*sums[i]
 			}
 			if s.Terminated[i] {
 				sums[i] = 0
 			}
 		}
-		var mean, variance float64
-		for _, x := range all {
-			mean += x / float64(len(all))
-		}
-		for _, x := range all {
-			variance += (x - mean) * (x - mean) / float64(len(all))
-		}
+		deviation := math.Sqrt(squares/n - total/n*total/n)
 		for i, r := range s.Rewards {
 			// The statistics begin with a ten-thousandth of a value 0, which is felt in the first steps.
-			want := float64(actions[2*i]) / math.Sqrt(variance)
-			if k > 3 && math.Abs(float64(r)-want) > 1e-4*want {
-				t.Fatalf("step %d, environment %d: reward %g, want %g", k, i, r, want)
-			}
+			want := float64(actions[2*i]) / deviation
+			must.Not(t, k > 3 && math.Abs(float64(r)-want) > 1e-4*want, "step %d: reward %g, want %g", k, r, want)
 		}
 	}
 }
