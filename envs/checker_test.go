@@ -177,17 +177,6 @@ func TestAs(t *testing.T) {
 	}
 }
 
-func TestCheckerAfterRestoring(t *testing.T) {
-	c := must.Get(envs.Checked(counters(t, nil)))(t)
-	must.Get(c.Reset(0))(t)
-	state := must.Get(c.MarshalState())(t)
-	must.Get(c.Step([]float32{0, 0}))(t)
-	must.Do(t, c.RestoreState(state))
-	for range 6 { // episodes end, whose lengths the checker cannot know at first
-		must.Get(c.Step([]float32{0, 0}))(t)
-	}
-}
-
 // stale shows other observations than those to act on.
 type stale struct{ *batch }
 

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -58,28 +57,4 @@ func ExampleFlattenShaping() {
 	// Output:
 	// map[delta.0:0.1 delta.1:0.2 on:1 scale:2]
 	// map[delta:[0.1 0.3] on:false scale:3 task:lift] <nil>
-}
-
-// The reward of some environments can be shaped, to find what lets an agent learn.
-func ExampleRewardShaper() {
-	env, err := classic.NewMountainCar(classic.Config{NumEnvs: 3})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer env.Close()
-	shaper, ok := envs.As[envs.RewardShaper](env)
-	fmt.Println(ok, shaper.RewardShaping())
-	fmt.Println(shaper.SetRewardShaping(map[string]any{"height": 0.5}, []int{0, 2}))
-	if _, err := env.Reset(1); err != nil {
-		log.Fatal(err)
-	}
-	step, err := env.Step([]float32{0, 0, 0})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(step.Rewards[0] > 0, step.Rewards[1] == 0, step.Rewards[2] > 0)
-	// Output:
-	// true map[height:0 velocity:0]
-	// <nil>
-	// true true true
 }

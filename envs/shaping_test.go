@@ -77,17 +77,3 @@ func TestFlattenShapingRefuses(t *testing.T) {
 		must.Refused(envs.UnflattenShaping(tree, map[string]float64{test.key: test.value}))(t, test.words)
 	}
 }
-
-func TestAssignShaping(t *testing.T) {
-	a, b := 1.0, 2.0
-	targets := map[string]*float64{"a": &a, "b.0": &b}
-	if err := envs.AssignShaping(map[string]any{"b": []any{5}}, targets); err != nil || a != 1 || b != 5 {
-		t.Errorf("%v: %g, %g", err, a, b)
-	}
-	for _, values := range []map[string]any{{"a": 9.0, "c": 1.0}, {"a": 9.0, "b": []any{math.NaN()}},
-		{"a": 9, "b": []any{1, 2}}} {
-		if err := envs.AssignShaping(values, targets); err == nil || a != 1 || b != 5 {
-			t.Errorf("%v: %v: %g, %g", values, err, a, b)
-		}
-	}
-}

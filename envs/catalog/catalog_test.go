@@ -1,10 +1,7 @@
 package catalog
 
 import (
-	"errors"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +14,6 @@ import (
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/config"
-	"github.com/gorl-dev/gorl/internal/npz"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
@@ -208,42 +204,6 @@ func TestPeersGymnasium(t *testing.T) {
 			t.Errorf("%s: %d episodes ended in 7 steps, %v", text, len(s.Episodes), err)
 		}
 	}
-	dir := t.TempDir()
-	module := `
-import gymnasium, numpy as np
-class Reach(gymnasium.Env):
-    observation_space = gymnasium.spaces.Box(-1, 1, (2,))
-    action_space = gymnasium.spaces.Box(-1, 1, (1,))
-    def __init__(self, size, scale=1.0): self.amp_observation_size, self.scale = size, scale
-    def info(self): return {"amp": np.full(self.amp_observation_size, self.scale, np.float32)}
-    def reset(self, *, seed=None, options=None): return np.zeros(2, np.float32), self.info()
-    def step(self, action): return np.zeros(2, np.float32), 1.0, False, False, self.info()
-`
-	must.Do(t, os.WriteFile(filepath.Join(dir, "reach.py"), []byte(module), 0o644))
-	rows := filepath.Join(dir, "rows.npz")
-	f, err := os.Create(rows)
-	if err == nil {
-		err = errors.Join(npz.Write(f, npz.New("motions", []float32{1, 2, 3, 1, 2, 3}, 2, 3)), f.Close())
-	}
-	must.Do(t, err)
-	text := "{id: gymnasium, factory: 'reach:Reach', path: [" + dir + "], kwargs: {scale: 2.5, size: 3}, " +
-		"amp_observations: amp, reference_motions: " + rows + ", python: " + python + "}"
-	env := opened(t, text)
-	motion, ok := envs.As[envs.MotionSource](env)
-	if !ok {
-		t.Fatal("the file did not make it a source of motion")
-	}
-	drawn := must.Get(motion.CollectReferenceMotions(1, rand.New(rand.NewPCG(1, 1))))(t)
-	must.Same(t, drawn, []float32{1, 2, 3}, "reference motion")
-	s, err := env.Reset(0)
-	if err == nil {
-		s, err = env.Step([]float32{0})
-	}
-	if err != nil || s.AMPObservations[0] != 2.5 {
-		t.Errorf("AMP observations %v, %v", s.AMPObservations, err)
-	}
-	must.Refused(fromYAML(t, strings.Replace(text, "size: 3", "size: 2", 1)))(t,
-		"have 3 numbers, the AMP observations 2")
 }
 
 // Every key of randomize reaches the characters, and a wrong one is refused by its name.

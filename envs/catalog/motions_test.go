@@ -26,33 +26,25 @@ func TestWalkerMotion(t *testing.T) {
 		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 		return path
 	}
-	of := func(path string) (*motions.Clip, error) {
-		env, err := fromYAML(t, "{id: Walker, motion: "+path+"}")
-		if err != nil {
-			return nil, err
-		}
-		w, _ := envs.As[*mujoco.Walker](env)
-		return w.Motion(), nil
+	of := func(path string) *motions.Clip {
+		w, _ := envs.As[*mujoco.Walker](opened(t, "{id: Walker, motion: "+path+"}"))
+		return w.Motion()
 	}
+	const leg = ", 1,0,0,0, -0.2, 1,0,0,0, 1,0,0,0, 0"
 	gait := motions.Gait()
 	frames := make([][]float64, gait.NumFrames())
 	for k := range frames {
 		frames[k] = append([]float64{1.25 * (gait.FrameTime(k+1) - gait.FrameTime(k))}, gait.Frame(k)...)
 	}
 	text := must.Get(json.Marshal(map[string]any{"Loop": "wrap", "Frames": frames}))(t)
-	got := must.Get(of(write("slow.txt", string(text))))(t)
-	if got.Name() != "slow" || got.NumFrames() != gait.NumFrames() || got.Loop() != motions.LoopWrap {
-		t.Errorf("the motion is %v", got)
-	}
-	frame := func(x string) string {
-		leg := "1,0,0,0, -0.2, 1,0,0,0, 1,0,0,0, 0"
-		return "[0.5, " + x + ", 0.85, 0, 1,0,0,0, 1,0,0,0, 1,0,0,0, " + leg + ", " + leg + "]"
-	}
-	got = must.Get(of(write("human.txt", `{"Loop": "wrap", "Frames": [`+frame("0")+","+frame("0.5")+`]}`)))(t)
-	if got.Width() != 9 || got.LoopTravel()[0] != 0.5 {
-		t.Error("a humanoid's clip is not the walker's motion")
-	}
-	must.Refused(of(write("bad.txt", `{"Loop": "wrap", "Frames": [[0.1, 1, 2], [0.1, 1, 2]]}`)))(t,
+	got := of(write("slow.txt", string(text)))
+	must.Not(t, got.Name() != "slow" || got.NumFrames() != gait.NumFrames() || got.Loop() != motions.LoopWrap,
+		"the motion is %v", got)
+	const legs = ", 0.85, 0, 1,0,0,0, 1,0,0,0, 1,0,0,0" + leg + leg + "]"
+	got = of(write("human.txt", `{"Loop": "wrap", "Frames": [[0.5, 0`+legs+", [0.5, 0.5"+legs+"]}"))
+	must.Not(t, got.Width() != 9 || got.LoopTravel()[0] != 0.5, "a humanoid's clip is not the walker's motion")
+	bad := write("bad.txt", `{"Loop": "wrap", "Frames": [[0.1, 1, 2], [0.1, 1, 2]]}`)
+	must.Refused(fromYAML(t, "{id: Walker, motion: "+bad+"}"))(t,
 		"has 2 numbers a frame beside the duration; the walker wants 9", "bad.txt")
 }
 

@@ -1,7 +1,6 @@
 package mujoco
 
 import (
-	"math"
 	"os"
 	"path/filepath"
 	"strings"

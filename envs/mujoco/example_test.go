@@ -58,20 +58,12 @@ func ExampleNew() {
 	if _, err := env.Reset(1); err != nil {
 		log.Fatal(err)
 	}
-	for range 100 {
-		step, err := env.Step([]float32{1, 1, -1, -1})
-		if err != nil {
-			log.Fatal(err)
-		}
-		for _, e := range step.Episodes {
-			fmt.Println("environment", e.Env, "truncated:", step.Truncated[e.Env])
-		}
+	step, err := env.Step([]float32{1, 1, -1, -1})
+	if err != nil {
+		log.Fatal(err)
 	}
-	// Output:
-	// environment 0 truncated: true
-	// environment 1 truncated: true
-	// environment 2 truncated: true
-	// environment 3 truncated: true
+	fmt.Println(len(step.Observations), step.Terminated)
+	// Output: 12 [false false false false]
 }
 
 // A character of one's own: a model whose root is free, with a hinge and a position actuator for each joint.
@@ -168,24 +160,4 @@ func ExampleNewQuadruped() {
 	defer env.Close()
 	fmt.Println(len(env.Motions()), "clips, the first a", env.Motions()[0].Name())
 	// Output: 3 clips, the first a trot
-}
-
-// Quadrupeds differ from each other, as robots do: each episode draws the friction of its floor anew.
-func ExampleRandomizeConfig() {
-	env, err := mujoco.NewQuadruped(mujoco.CharacterConfig{NumEnvs: 64, Seed: 1, Randomize: mujoco.RandomizeConfig{
-		Friction: [2]float64{0.4, 0.6}, ActionDelay: [2]int{0, 2}, Push: mujoco.PushConfig{Velocity: 0.5, Seconds: 5}}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer env.Close()
-	if _, err := env.Reset(1); err != nil {
-		log.Fatal(err)
-	}
-	step, err := env.Step(make([]float32, 64*12))
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Printf("mean friction %.1f\n", step.Metrics["quadruped/friction"])
-	// Output:
-	// mean friction 0.5
 }

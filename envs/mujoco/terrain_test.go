@@ -4,8 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"gonum.org/v1/gonum/spatial/r3"
-
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -152,26 +150,4 @@ func TestTerrainConform(t *testing.T) {
 		return NewCharacter(CharacterConfig{Body: QuadrupedBody(), Motions: []*motions.Clip{clip}, NumEnvs: 5,
 			Seed: seed, Workers: workers, EpisodeLength: 20, Randomize: r})
 	})
-}
-
-// TestTerrainDrawn: rays meet the terrain where it is, from above and at an angle, and the floor beside it.
-func TestTerrainDrawn(t *testing.T) {
-	f := newTerrain(hilly)
-	for i := range 200 {
-		x, y := 20*math.Sin(float64(i)), 12*math.Cos(3*float64(i))
-		eye := r3.Vec{X: x, Y: y, Z: 3}
-		for _, d := range []r3.Vec{{Z: -1}, {X: 1, Y: 0.5, Z: -0.5}} {
-			p, normal, ok := f.hit(eye, d, 0, 100)
-			must.Not(t, !ok || math.Abs(p.Z-f.height(p.X, p.Y)) > 0.01 || r3.Norm(r3.Cross(r3.Sub(p, eye), d)) > 1e-6 ||
-				normal.Z <= 0 || math.Abs(r3.Norm(normal)-1) > 1e-9,
-				"from %v along %v: %v with the normal %v, %t; the ground there is at %g", eye, d, p, normal, ok,
-				f.height(p.X, p.Y))
-			if _, _, ok := f.hit(eye, d, 0, 1); ok {
-				t.Fatal("a ray of 1 m reaches the ground 3 m below")
-			}
-		}
-	}
-	if _, _, ok := f.hit(r3.Vec{Z: 3}, r3.Vec{X: 1, Z: 0.1}, 0, 100); ok {
-		t.Error("a ray into the sky meets the ground")
-	}
 }

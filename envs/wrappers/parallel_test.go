@@ -89,8 +89,7 @@ func TestParallelNamesTheEnvironmentThatFails(t *testing.T) {
 		"the reward is 1e+300":            spoil(func(p *probe, _ envs.Row) { p.more = 1e300 }),
 		"observation, dimension 2 is NaN": spoil(func(_ *probe, out envs.Row) { out.Observation[2] = nan }),
 		"state, dimension 0 is +Inf":      spoil(func(_ *probe, out envs.Row) { out.State[0] = inf }),
-		"panicked: lost a wheel at wrappers_test.TestParallelNamesTheEnvironmentThatFails": spoil(
-			func(*probe, envs.Row) { panic("lost a wheel") }),
+		"panicked: lost a wheel":          spoil(func(*probe, envs.Row) { panic("lost a wheel") }),
 	} {
 		for _, workers := range []int{1, 2, 6} {
 			failing := false
@@ -123,12 +122,7 @@ func TestParallelCatchesPanics(t *testing.T) {
 	for method, call := range map[string]func(env *wrappers.Parallel) error{
 		"constructor": nil, "Spaces": nil,
 		"Reset":        func(env *wrappers.Parallel) error { _, err := env.Reset(1); return err },
-		"Render":       func(env *wrappers.Parallel) error { _, err := env.Render(0); return err },
 		"MarshalState": func(env *wrappers.Parallel) error { _, err := env.MarshalState(); return err },
-		"CollectReferenceMotions": func(env *wrappers.Parallel) error {
-			_, err := env.CollectReferenceMotions(1, nil)
-			return err
-		},
 		"RestoreState": func(env *wrappers.Parallel) error {
 			state, err := env.MarshalState()
 			return errors.Join(err, env.RestoreState(state))

@@ -109,31 +109,24 @@ func TestSeatsInWrappers(t *testing.T) {
 	s := envtest.Reset(t, env, 2)
 	ends := 0
 	for range 12 {
-		actions := set.Action.Rows(4)
+		actions, active := set.Action.Rows(4), slices.Clone(s.Seats.Active)
 		for i := range 4 { // the seat whose turn it is chooses 2, which is 4 when scaled
-			turn := slices.Index(s.Seats.Active[i*3:i*3+2], true)
-			actions[i*3+turn] = 2
+			actions[i*3+slices.Index(active[i*3:i*3+2], true)] = 2
 		}
-		want := slices.Clone(s.Seats.Active)
 		s = envtest.Step(t, env, actions)
 		for i := range 4 {
 			row := s.Seats.Row(i, 3)
 			for k := range 2 {
-				must.Is(t, row.Rewards[k], map[bool]float32{true: 1, false: -1}[want[i*3+k]],
-					"seat %d has the reward", k)
+				must.Is(t, row.Rewards[k] == 1, active[i*3+k], "seat %d has the reward %g", k, row.Rewards[k])
 			}
 			must.Is(t, s.Rewards[i], 0, "the environment has the reward")
 			if s.Truncated[i] {
 				ends++
-				if !row.Truncated[0] || !row.Truncated[1] || row.Truncated[2] {
-					t.Errorf("truncated seats: %v; want the two that are not out", row.Truncated)
-				}
+				must.Same(t, row.Truncated, []bool{true, true, false}, "truncated seats")
 			}
 		}
 	}
-	if ends == 0 {
-		t.Error("no episode ended")
-	}
+	must.Not(t, ends == 0, "no episode ended")
 }
 
 // Wrappers of one agent's rows refuse environments with seats; so do batches of games whose seats have other names.
