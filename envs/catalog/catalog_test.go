@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"gopkg.in/yaml.v3"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
@@ -99,27 +98,6 @@ func TestSameAsConstructors(t *testing.T) {
 			}
 			must.Match(t, rollout(t, want, 30), rollout(t, env, 30), "steps")
 		})
-	}
-}
-
-// Settings fills in what is not said, and reads back from YAML as the same environment.
-func TestSettings(t *testing.T) {
-	for _, text := range []string{
-		"{id: CartPole}", "{id: Walker, num_envs: 2, target_speed: 1.0, render: {width: 100}}",
-		"{id: Pendulum, wrappers: [clip_action, {reward_scale: {scale: 0.1}}, normalize_observation, clip_reward]}",
-		`{id: "gymnasium:Some-v0", num_envs: 4, timeout: 20s, kwargs: {a: [1, x]}, episode_metrics: []}`,
-	} {
-		dict := must.Get(config.FromYAML([]byte(text)))(t)
-		full := must.Get(Settings(dict))(t)
-		for key, value := range dict {
-			if _, nested := value.(map[string]any); key != "wrappers" && key != "timeout" && !nested &&
-				!cmp.Equal(full[key], value) {
-				t.Errorf("%s: %s became %v", text, key, full[key])
-			}
-		}
-		written := must.Get(yaml.Marshal(full))(t)
-		read := must.Get(config.FromYAML(written))(t)
-		must.Match(t, full, must.Get(Settings(read))(t), "read back from %s", text)
 	}
 }
 

@@ -15,23 +15,15 @@ import (
 
 // environments is every environment of the package with what its documentation says.
 var environments = []struct {
-	name   string
-	create func(Config) (envs.Env, error)
-	single func() envs.Single
-	limit  int
-	// low and high bound the first observation of an episode.
-	low, high []float32
+	name      string
+	create    func(Config) (envs.Env, error)
+	low, high []float32 // bounds of the first observation of an episode
 }{
-	{"CartPole", NewCartPole, func() envs.Single { return &CartPole{} }, 500,
-		[]float32{-.05, -.05, -.05, -.05}, []float32{.05, .05, .05, .05}},
-	{"MaskedCartPole", NewMaskedCartPole, func() envs.Single { return &MaskedCartPole{} }, 500,
-		[]float32{-.05, -.05}, []float32{.05, .05}},
-	{"Pendulum", NewPendulum, func() envs.Single { return &Pendulum{} }, 200,
-		[]float32{-1, -1, -1}, []float32{1, 1, 1}},
-	{"Acrobot", NewAcrobot, func() envs.Single { return &Acrobot{} }, 500,
-		[]float32{.99, -.1, .99, -.1, -.1, -.1}, []float32{1, .1, 1, .1, .1, .1}},
-	{"MountainCar", NewMountainCar, func() envs.Single { return &MountainCar{} }, 999,
-		[]float32{-.6, 0}, []float32{-.4, 0}},
+	{"CartPole", NewCartPole, []float32{-.05, -.05, -.05, -.05}, []float32{.05, .05, .05, .05}},
+	{"MaskedCartPole", NewMaskedCartPole, []float32{-.05, -.05}, []float32{.05, .05}},
+	{"Pendulum", NewPendulum, []float32{-1, -1, -1}, []float32{1, 1, 1}},
+	{"Acrobot", NewAcrobot, []float32{.99, -.1, .99, -.1, -.1, -.1}, []float32{1, .1, 1, .1, .1, .1}},
+	{"MountainCar", NewMountainCar, []float32{-.6, 0}, []float32{-.4, 0}},
 }
 
 // rowOf is a row for an environment to write into.
@@ -85,34 +77,6 @@ func TestResetRanges(t *testing.T) {
 	}
 }
 
-func TestTimeLimits(t *testing.T) {
-	for _, e := range environments {
-		if e.name == "MaskedCartPole" {
-			continue // the controller below needs velocities
-		}
-		for given, want := range map[int]int{0: e.limit, 7: 7, -1: 0} {
-			env := must.Open(e.create(Config{MaxEpisodeSteps: given}))(t)
-			s, ended := envtest.Reset(t, env, 1), 0
-			for i := 1; i <= 1200 && ended == 0; i++ {
-				if s = envtest.Step(t, env, steady(e.name, s.Observations)); s.Ended(0) {
-					ended = i
-				}
-			}
-			must.Is(t, ended, want, "%s, limit %d: an episode ends at step", e.name, given)
-			must.Is(t, ended > 0 && s.Terminated[0], false, "%s, limit %d: terminated", e.name, given)
-		}
-	}
-}
-
-// steady is an action that ends no episode; it balances CartPole's pole.
-func steady(name string, o []float32) []float32 {
-	switch {
-	case name == "CartPole" && o[2]+.3*o[3]+.03*o[0]+.1*o[1] > 0, name == "Acrobot":
-		return []float32{1}
-	}
-	return []float32{0}
-}
-
 func TestConfigRefuses(t *testing.T) {
 	cfg := DefaultCartPolePixels()
 	cfg.Width = 8
@@ -145,21 +109,6 @@ func TestRenderGames(t *testing.T) {
 				p.x, p.y)
 		}
 	}
-}
-
-func FuzzRestoreState(f *testing.F) {
-	state := must.Get((&CartPole{1, 2, 3, 4}).MarshalState())(f)
-	f.Add(state)
-	f.Add(state[:5])
-	f.Fuzz(func(t *testing.T, b []byte) {
-		c := CartPole{5, 6, 7, 8}
-		if err := c.RestoreState(b); err != nil {
-			must.Is(t, c, (CartPole{5, 6, 7, 8}), "a refused state left")
-			return
-		}
-		again := must.Get(c.MarshalState())(t)
-		must.Same(t, again, b, "accepted")
-	})
 }
 
 // Shaping adds its terms to the reward and nothing else; the true objective is the return without them.

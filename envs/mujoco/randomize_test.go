@@ -2,7 +2,6 @@ package mujoco
 
 import (
 	"math"
-	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strconv"
@@ -113,35 +112,6 @@ func TestRandomizeDerived(t *testing.T) {
 		}
 		if want := same.base[k]; math.Abs(v-want) > 1e-9*math.Abs(want) {
 			t.Errorf("number %d is %.15g; in the compiled model it is %.15g", k, v, want)
-		}
-	}
-}
-
-// TestRandomizeNeutral: a model with its own numbers moves as without randomisation, bit for bit, on any worker.
-func TestRandomizeNeutral(t *testing.T) {
-	for name, body := range bodies {
-		all := everything()
-		all.Curriculum, all.JointOffset, all.ActionDelay = 1e9, 0, [2]int{}
-		with := characterOf(t, CharacterConfig{Body: body(), NumEnvs: 8, Workers: 2, Randomize: all})
-		without := characterOf(t, CharacterConfig{Body: body(), NumEnvs: 8, Workers: 1})
-		envtest.Reset(t, with, 1)
-		envtest.Reset(t, without, 1)
-		for i := range 8 {
-			copy(without.batch.QPos(i), with.batch.QPos(i))
-			copy(without.batch.QVel(i), with.batch.QVel(i))
-			must.Do(t, without.batch.Reset(i))
-		}
-		rng := rand.New(rand.NewPCG(1, 2))
-		for step := range 5 {
-			for i := range 8 {
-				for k := range with.batch.Ctrl(i) {
-					with.batch.Ctrl(i)[k] = 0.5 * rng.NormFloat64()
-				}
-				copy(without.batch.Ctrl(i), with.batch.Ctrl(i))
-			}
-			must.Do(t, with.batch.Step(4))
-			must.Do(t, without.batch.Step(4))
-			must.Same(t, with.batch.qvel, without.batch.qvel, "%s: after step %d the velocities", name, step)
 		}
 	}
 }

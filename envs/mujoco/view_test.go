@@ -102,26 +102,3 @@ func TestShapesAndPoses(t *testing.T) {
 	env.Close()
 	must.Refused(env.Poses(0, nil))(t, "")
 }
-
-// A command that is set holds to the end of the episode, and is what the policy sees and the reward asks for.
-func TestSetCommand(t *testing.T) {
-	env := commanded(t, Command)
-	actions := make([]float32, 2*28)
-	must.Do(t, env.SetCommand(0, 0.75, 1.25))
-	for range 6 {
-		step := envtest.Step(t, env, actions)
-		c, _ := env.Commanded(0)
-		must.Is(t, c, (Commanded{0.75, 1.25, 1, 2}), "the command")
-		o := step.Observations[:len(step.Observations)/2]
-		ahead := heading(env.State(0).QPos)
-		for k, want := range []float64{math.Cos(0.75 - ahead), math.Sin(0.75 - ahead), 1.25} {
-			must.Near(t, float64(o[len(o)-3+k]), want, 1e-6, "the observation")
-		}
-	}
-	envtest.Reset(t, env, 1)
-	c, _ := env.Commanded(0)
-	must.Not(t, c.Direction == 0.75, "the command outlives its episode")
-	must.Refuse(t, env.SetCommand(0, math.NaN(), 1), "")
-	must.Refuse(t, env.SetCommand(0, 0, -1), "")
-	must.Refuse(t, commanded(t, Imitate).SetCommand(0, 0, 1), "no commands")
-}
