@@ -108,9 +108,3 @@ func TestCheckSeats(t *testing.T) {
 		must.Refuse(t, envs.Check(c.env, 40, 4), c.want)
 	}
 }
-
-// A step of an environment without seats that has some all the same is refused.
-func TestCheckSeatsOfNone(t *testing.T) {
-	env := counters(t, func(s *envs.Step) { s.Seats.Active = []bool{true, true} })
-	must.Refuse(t, envs.Check(env, 20, 4), "0 (2 environments × 0 seats)")
-}

@@ -43,18 +43,3 @@ func ExampleCheck() {
 	fmt.Println(envs.Check(env, 200, 1))
 	// Output: <nil>
 }
-
-func ExampleFlattenShaping() {
-	tree := map[string]any{"scale": 2, "delta": []any{0.1, 0.2}, "on": true, "task": "lift"}
-	flat, err := envs.FlattenShaping(tree)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(flat)
-	flat["scale"], flat["delta.1"], flat["on"] = 3.2, 0.3, 0
-	changed, err := envs.UnflattenShaping(tree, flat)
-	fmt.Println(changed, err)
-	// Output:
-	// map[delta.0:0.1 delta.1:0.2 on:1 scale:2]
-	// map[delta:[0.1 0.3] on:false scale:3 task:lift] <nil>
-}

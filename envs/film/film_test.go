@@ -23,10 +23,8 @@ func TestPace(t *testing.T) {
 		every int
 		rate  float64
 	}{{0.02, 2, 25}, {1.0 / 30, 1, 30}, {0.2, 1, 5}, {1.0 / 240, 8, 30}, {0, 1, 25}} {
-		if every, rate := Pace(x.step); every != x.every || math.Abs(rate-x.rate) > 1e-9 {
-			t.Errorf("steps of %g s: a picture every %d steps, %g a second; want %d and %g", x.step, every, rate,
-				x.every, x.rate)
-		}
+		every, rate := Pace(x.step)
+		must.Not(t, every != x.every || math.Abs(rate-x.rate) > 1e-9, "steps of %g s: %d and %g", x.step, every, rate)
 	}
 }
 

@@ -26,7 +26,7 @@ func TestFailureStarts(t *testing.T) {
 	march := marching(t, HumanoidBody()) // wraps after a second
 	clips := []*motions.Clip{march, march}
 	for _, share := range []float64{0, 0.25, 1} {
-		const n = 4000
+		const n = 1000
 		e := characterOf(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: n, Motions: clips, FailureStarts: share})
 		if share > 0 {
 			copy(e.task.starts.counts[3:4], []float64{3})

@@ -164,8 +164,7 @@ func TestRandomizeTerms(t *testing.T) {
 			lengths = append(lengths, length-1)
 		}
 	}
-	if least, most := slices.Min(lengths), slices.Max(lengths); least > -0.03 || most < 0.03 ||
-		least < -0.2 || most > 0.2 {
-		t.Errorf("the squared length of gravity's direction differs from 1 by %g to %g", least, most)
-	}
+	least, most := slices.Min(lengths), slices.Max(lengths)
+	must.Not(t, least > -0.03 || most < 0.03 || least < -0.2 || most > 0.2,
+		"the squared length of gravity's direction differs from 1 by %g to %g", least, most)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/test/must"
-	"github.com/gorl-dev/gorl/motions"
 )
 
 // FuzzMessages sends messages, one a line, to sessions of characters without clips, with commands and with clips. No
@@ -64,10 +63,5 @@ func play(t *testing.T, v *Viewer, messages [][]byte) {
 // quadruped has three clips.
 func quadruped(t testing.TB) *mujoco.Character {
 	t.Helper()
-	var clips []*motions.Clip
-	for _, speed := range []float64{0.3, 0.6, 0.9} {
-		clip := must.Get(motions.Trot(speed))(t)
-		clips = append(clips, clip)
-	}
-	return must.Open(mujoco.NewQuadruped(mujoco.CharacterConfig{Motions: clips, EpisodeLength: 2}))(t)
+	return must.Open(mujoco.NewQuadruped(mujoco.CharacterConfig{EpisodeLength: 2}))(t)
 }

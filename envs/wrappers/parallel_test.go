@@ -22,10 +22,8 @@ func TestParallelAutoReset(t *testing.T) {
 	must.Get(env.Step(actions))(t)
 	s = must.Get(env.Step(actions))(t) // probe 0 ends
 	must.Same(t, s.Terminated, []bool{true, false, false}, "terminated")
-	if s.Observations[1] != 0 || s.FinalObservations[1] != 2 || s.States[0] != 2 || s.FinalStates[0] != 1 {
-		t.Errorf("probe 0 shows %v, %v; its last was %v, %v", s.Observations[:3], s.States[:1], s.FinalObservations[:3],
-			s.FinalStates[:1])
-	}
+	must.Not(t, s.Observations[1] != 0 || s.FinalObservations[1] != 2 || s.States[0] != 2 || s.FinalStates[0] != 1,
+		"probe 0 shows %+v", s)
 	must.Same(t, s.AMPObservations, []float32{20, 20, 20}, "AMP observations")
 	must.Same(t, s.Rewards, []float32{1, 2, 3}, "rewards")
 	metrics := s.Episodes[0].Metrics
@@ -61,17 +59,11 @@ func TestNewParallelRefuses(t *testing.T) {
 	}
 	closed := 0
 	shared, alone := &probe{closed: &closed, length: 3}, &probe{closed: &closed, length: 3}
-	for _, wrap := range []func(s envs.Single) envs.Single{
-		func(s envs.Single) envs.Single { return s },
-		func(s envs.Single) envs.Single { return &inside{s, 1} },
-	} {
-		closed = 0
-		err := newParallel(4, func(i int) (envs.Single, error) {
-			return wrap([]envs.Single{alone, shared, &probe{closed: &closed}, shared}[i]), nil
-		}, wrappers.ParallelOptions{})
-		must.Refuse(t, err, "environments 1 and 3 are the same *wrappers_test.probe")
-		must.Is(t, closed, 3, "closed")
-	}
+	err := newParallel(4, func(i int) (envs.Single, error) {
+		return &inside{[]envs.Single{alone, shared, &probe{closed: &closed}, shared}[i], 1}, nil
+	}, wrappers.ParallelOptions{})
+	must.Refuse(t, err, "environments 1 and 3 are the same *wrappers_test.probe")
+	must.Is(t, closed, 3, "closed")
 }
 
 func newParallel(n int, create func(int) (envs.Single, error), opts wrappers.ParallelOptions) error {
@@ -182,10 +174,7 @@ func TestParallelOptionalInterfaces(t *testing.T) {
 			return wrappers.NewTimeLimit(&classic.MountainCar{}, 3)
 		},
 		"true true true false false": func(i int) (envs.Single, error) { // one has no parameters
-			if i == 1 {
-				return newProbe(i), nil
-			}
-			return &shaped{probe: newProbe(i)}, nil
+			return []envs.Single{&shaped{probe: newProbe(0)}, newProbe(1)}[i], nil
 		},
 		"true true true true true": func(i int) (envs.Single, error) { return &shaped{probe: newProbe(i)}, nil },
 	} {
