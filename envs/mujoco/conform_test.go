@@ -22,7 +22,7 @@ func TestConformWalker(t *testing.T) {
 	envtest.ConformLearning(t, walkers(WalkerConfig{Stagger: 20})) // only a Reset with a seed staggers
 }
 
-// Every task of both bodies conforms, with each way of beginning, of observing and of acting.
+// Every task conforms, with each way of beginning, of observing and of acting.
 func TestConformCharacters(t *testing.T) {
 	clips := map[string]*motions.Clip{}
 	for name, body := range bodies {
@@ -46,6 +46,9 @@ func TestConformCharacters(t *testing.T) {
 		{CharacterConfig{Task: Velocity, Velocity: velocity, Recovery: RecoveryConfig{Seconds: 0.3, Share: 0.3}}, 3, 2},
 	} {
 		for name, body := range bodies {
+			if i > 2 && (i%2 == 0) != (name == "humanoid") {
+				continue // the tasks of both bodies are the same code
+			}
 			t.Run(fmt.Sprint(name, i), func(t *testing.T) {
 				make := func(seed int64, workers int) (envs.Env, error) {
 					cfg := c.cfg

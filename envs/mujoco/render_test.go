@@ -83,8 +83,8 @@ func TestShapes(t *testing.T) {
 func TestWalkerFilm(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "walk.gif")
 	rest := func(_, _ []float32) error { return nil }
-	must.Do(t, WalkerFilm(path, rest, FilmConfig{Seconds: 2, Seed: 3}))
+	must.Do(t, WalkerFilm(path, rest, FilmConfig{Seconds: 0.4, Seed: 3}))
 	g := must.Get(gif.DecodeAll(must.Open(os.Open(path))(t)))(t)
-	must.Not(t, len(g.Image) != 50 || g.Delay[0] != 4 || g.Config.Width != 644 || g.Config.Height != 320,
+	must.Not(t, len(g.Image) != 10 || g.Delay[0] != 4 || g.Config.Width != 644 || g.Config.Height != 320,
 		"%d frames of %d × %d, delay %d", len(g.Image), g.Config.Width, g.Config.Height, g.Delay[0])
 }
