@@ -10,8 +10,8 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
-// TestFastStepEqualsMuJoCos holds walkers under noisy targets near the gait, which has them walk, stumble, fall and lie,
-// to mj_step. The general path is TestCharacterStepEqualsMuJoCos.
+// TestFastStepEqualsMuJoCos holds walkers under noisy targets near the gait, which has them walk, stumble, fall and
+// lie, to mj_step. The general path is TestCharacterStepEqualsMuJoCos.
 func TestFastStepEqualsMuJoCos(t *testing.T) {
 	const n = 16
 	w := must.Open(NewWalker(WalkerConfig{}))(t).task

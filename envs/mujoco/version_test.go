@@ -90,7 +90,7 @@ func TestTrajectoriesOfAllVersions(t *testing.T) {
 	solved := strings.NewReplacer(`solver="PGS" iterations="10"`, `solver="Newton" iterations="100" tolerance="0"`)
 	var want map[string][]float64
 	must.Do(t, json.Unmarshal(must.Read(t, path), &want))
-	must.Not(t, *rewrite && Version() != "2.2.2", "the trajectories are those of MuJoCo 2.2.2, and this is %s", Version())
+	must.Not(t, *rewrite && Version() != "2.2.2", "the trajectories are of MuJoCo 2.2.2, and this is %s", Version())
 	for _, c := range []struct {
 		name, xml string
 		substeps  int

@@ -88,7 +88,7 @@ func TestWalkerEpisodes(t *testing.T) {
 		for _, e := range s.Episodes {
 			f := s.FinalObservations[17*e.Env : 17*e.Env+17]
 			low := f[0] < -0.25 || math.Abs(float64(f[1])) > 1
-			must.Not(t, s.Terminated[e.Env] != low || low == s.Truncated[e.Env], "terminated %t with height %g, pitch %g",
+			must.Not(t, s.Terminated[e.Env] != low || low == s.Truncated[e.Env], "terminated %t, height %g, pitch %g",
 				s.Terminated[e.Env], f[0], f[1])
 			must.Same(t, f, s.AMPObservations[34*e.Env+17:34*e.Env+34],
 				"the last AMP observation is not of the finished episode")
