@@ -89,7 +89,6 @@ func TestCheckSeats(t *testing.T) {
 		want string
 	}{
 		{tables(t, func(s *envs.Step) { s.Seats.Active = nil }), "seats have 6, 6, 6 and 0 values"},
-		{tables(t, func(s *envs.Step) { s.Seats.Rewards = s.Seats.Rewards[:5] }), "seats have 5, 6, 6 and 6 values"},
 		{tables(t, func(s *envs.Step) { s.Rewards[1]++ }), "Rewards: environment 1 has "},
 		{tables(t, func(s *envs.Step) { copy(s.Seats.Active, []bool{false, false, false}) }),
 			"no seat of environment 0 acts next"},
@@ -108,10 +107,4 @@ func TestCheckSeats(t *testing.T) {
 	} {
 		must.Refuse(t, envs.Check(c.env, 40, 4), c.want)
 	}
-}
-
-// A step of an environment without seats that has some all the same is refused.
-func TestCheckSeatsOfNone(t *testing.T) {
-	env := counters(t, func(s *envs.Step) { s.Seats.Active = []bool{true, true} })
-	must.Refuse(t, envs.Check(env, 20, 4), "0 (2 environments × 0 seats)")
 }

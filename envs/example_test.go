@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -43,43 +42,4 @@ func ExampleCheck() {
 	defer env.Close()
 	fmt.Println(envs.Check(env, 200, 1))
 	// Output: <nil>
-}
-
-func ExampleFlattenShaping() {
-	tree := map[string]any{"scale": 2, "delta": []any{0.1, 0.2}, "on": true, "task": "lift"}
-	flat, err := envs.FlattenShaping(tree)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(flat)
-	flat["scale"], flat["delta.1"], flat["on"] = 3.2, 0.3, 0
-	changed, err := envs.UnflattenShaping(tree, flat)
-	fmt.Println(changed, err)
-	// Output:
-	// map[delta.0:0.1 delta.1:0.2 on:1 scale:2]
-	// map[delta:[0.1 0.3] on:false scale:3 task:lift] <nil>
-}
-
-// The reward of some environments can be shaped, to find what lets an agent learn.
-func ExampleRewardShaper() {
-	env, err := classic.NewMountainCar(classic.Config{NumEnvs: 3})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer env.Close()
-	shaper, ok := envs.As[envs.RewardShaper](env)
-	fmt.Println(ok, shaper.RewardShaping())
-	fmt.Println(shaper.SetRewardShaping(map[string]any{"height": 0.5}, []int{0, 2}))
-	if _, err := env.Reset(1); err != nil {
-		log.Fatal(err)
-	}
-	step, err := env.Step([]float32{0, 0, 0})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(step.Rewards[0] > 0, step.Rewards[1] == 0, step.Rewards[2] > 0)
-	// Output:
-	// true map[height:0 velocity:0]
-	// <nil>
-	// true true true
 }

@@ -2,6 +2,7 @@ package spaces
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -28,13 +29,9 @@ func TestDictCheckAndSample(t *testing.T) {
 	s.Sample(rng, rows)
 	must.Do(t, s.Check(rows, 1000))
 	seen := map[float32]bool{}
-	for i := range 1000 {
-		seen[rows[8*i+4]] = true
-		for _, joint := range rows[8*i+5 : 8*i+8] {
-			if joint < -1 || joint > 1 {
-				t.Fatalf("joint %g is outside its limits", joint)
-			}
-		}
+	for row := range slices.Chunk(rows, 8) {
+		seen[row[4]] = true
+		must.Not(t, slices.Min(row[5:]) < -1 || slices.Max(row[5:]) > 1, "joints %g are outside their limits", row[5:])
 	}
 	must.Is(t, len(seen), 4, "grippers drawn: %v", seen)
 	must.Is(t, testing.AllocsPerRun(20, func() {

@@ -12,15 +12,6 @@ func ExampleNewMultiDiscrete() {
 	// Output: MultiDiscrete(3, 2) 2 5
 }
 
-func ExampleSpace_Check() {
-	s := spaces.NewDiscrete(2)
-	fmt.Println(s.Check([]float32{0, 1, 1}, 3))
-	fmt.Println(s.Check([]float32{0, 2, 1}, 3))
-	// Output:
-	// <nil>
-	// spaces: Discrete(2): environment 1, dimension 0 is 2; it must be a whole number from 0 to 1
-}
-
 func ExampleSpace_Leaves() {
 	s := spaces.NewDict(map[string]spaces.Space{"arm": spaces.NewDict(
 		map[string]spaces.Space{"joints": spaces.Unbounded(7)}), "goal": spaces.Unbounded(3)})
@@ -42,13 +33,6 @@ func ExampleNewTuple() {
 	// Output:
 	// 0 Box(84, 84, 3, uint8)
 	// 1 Box(7)
-}
-
-// A robot's camera and joints: what keeps rows keeps the camera's columns as bytes.
-func ExampleSpace_Runs() {
-	s := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(2, 2, 3), "joints": spaces.Unbounded(7)})
-	fmt.Println(s.Runs())
-	// Output: [{0 12 uint8} {12 19 }]
 }
 
 func ExampleNewBox() {

@@ -21,8 +21,6 @@ func TestWidthsAndNames(t *testing.T) {
 	}{
 		{Space{}, 0, 0, "None", false},
 		{NewBox(-1, 1, 3), 3, 3, "Box(3)", true},
-		{NewBox(0, 255, 4, 5), 20, 20, "Box(4, 5)", true},
-		{Unbounded(2), 2, 2, "Box(2)", false},
 		{Space{Kind: Box, Shape: []int{2}}, 2, 2, "Box(2)", false},
 		{Space{Kind: Box, Shape: []int{2}, Low: []float32{0, 0}, High: []float32{1, inf}}, 2, 2, "Box(2)", false},
 		{NewPicture(4, 5, 3), 60, 60, "Box(4, 5, 3, uint8)", false},
@@ -31,19 +29,13 @@ func TestWidthsAndNames(t *testing.T) {
 		{nested(), 8, 14, "Dict(arm: Dict(mode: MultiDiscrete(2, 3), speed: Box(2)), gripper: Discrete(4), " +
 			"joints: Box(3))", false},
 		{NewDiscrete(6), 1, 6, "Discrete(6)", false},
-		{NewMultiDiscrete(3, 2, 4), 3, 9, "MultiDiscrete(3, 2, 4)", false},
 	} {
 		s := c.space
-		if s.Width() != c.width || s.Outputs() != c.outputs || s.String() != c.name || s.Bounded() != c.bounded {
-			t.Errorf("%v: width %d, outputs %d, bounded %t; want %s, %d, %d, %t", s, s.Width(), s.Outputs(),
-				s.Bounded(), c.name,
-				c.width, c.outputs, c.bounded)
-		}
-		if err := s.Validate(); err != nil {
-			t.Errorf("%v: %v", s, err)
-		}
+		must.Not(t, s.Width() != c.width || s.Outputs() != c.outputs || s.Bounded() != c.bounded,
+			"%v: width %d, outputs %d, bounded %t", s, s.Width(), s.Outputs(), s.Bounded())
+		must.Is(t, s.String(), c.name, "the name")
+		must.Do(t, s.Validate())
 	}
-	must.Is(t, Kind(9).String(), "Kind(9)", "unknown kind")
 }
 
 func TestValidateRefuses(t *testing.T) {
@@ -55,39 +47,20 @@ func TestValidateRefuses(t *testing.T) {
 	}{
 		{Space{Kind: Box}, "needs a shape"},
 		{NewDiscrete(0), "Discrete size 0 is 0"},
-		{NewDiscrete(-3), "Discrete size 0 is -3"},
 		{Unbounded(-3), "Box dimension 0 is -3; it must be positive"},
-		{NewBox(-1, 1, 2, -3, -4), "Box dimension 1 is -3"},
-		{Unbounded(2, 0), "Box dimension 1 is 0"},
-		{Space{Kind: Box, Shape: []int{2, 0}}, "dimension 1 is 0"},
 		{Space{Kind: Box, Shape: []int{2}, Low: []float32{0}, High: []float32{1, 1}}, "1 lower and 2 upper limits"},
 		{NewBox(1, -1, 2), "low 1 is not below high -1"},
-		{NewBox(nan, 1, 1), "low NaN"},
 		{Space{Kind: Box, Shape: []int{1}, Low: []float32{nan}}, "low NaN"},
-		{Space{Kind: Box, Shape: []int{1}, High: []float32{nan}}, "high NaN"},
 		{Space{Kind: Discrete, NVec: []int{2, 3}}, "Discrete has 2 sizes"},
-		{NewMultiDiscrete(), "MultiDiscrete has 0 sizes"},
 		{NewMultiDiscrete(2, 0), "size 1 is 0"},
-		{Space{Kind: Kind(7)}, "unknown kind 7"},
-		{Space{Kind: Box, Shape: []int{1}, DType: "int8"}, `a Box of type "int8"`},
 		{Space{Kind: Box, Shape: []int{1}, DType: Uint8, High: []float32{256}}, "no whole numbers from 0 to 255"},
-		{Space{Kind: Box, Shape: []int{1}, DType: Uint8, Low: []float32{-1}}, "no whole numbers from 0 to 255"},
 		{Space{Kind: Box, Shape: []int{1}, DType: Uint8, Low: []float32{0.5}}, "no whole numbers from 0 to 255"},
-		{NewTuple(), "a Tuple needs at least one entry"},
-		{NewTuple(NewDiscrete(0)), `Tuple entry "0": spaces: Discrete size 0`},
 		{Space{Kind: Tuple, Entries: []Entry{{"1", NewDiscrete(2)}}}, `Tuple entry 0 is named "1"`},
 		{NewDict(nil), "at least one entry"},
-		{dict("", box), "entry 0 has no name"},
-		{dict("a", Space{}), `entry "a" has no space`},
-		{dict("a", NewDiscrete(0)), `entry "a": spaces: Discrete size 0 is 0`},
 		{Space{Kind: Dict, Entries: []Entry{{"b", box}, {"a", box}}}, `"a" follows "b"`},
-		{Space{Kind: Dict, Entries: []Entry{{"a", box}, {"a", box}}}, "named once"},
 		{dict("a", dict("b", Space{Kind: Box})), `entry "a": spaces: Dict entry "b": spaces: a Box needs a shape`},
 	} {
-		err := c.space.Validate()
-		if err == nil || !strings.HasPrefix(err.Error(), "spaces: ") || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%#v: error %v, want it to contain %q", c.space, err, c.want)
-		}
+		must.RefuseAs(t, c.space, c.space.Validate(), "spaces: ", c.want)
 	}
 }
 
@@ -99,10 +72,8 @@ func TestSetValidate(t *testing.T) {
 		want   string
 	}{
 		{func(s *Set) { s.Action = Space{} }, "needs an observation space and an action space"},
-		{func(s *Set) { s.Observation = Space{} }, "needs an observation space and an action space"},
 		{func(s *Set) { s.State = NewBox(1, 0, 1) }, "state space: "},
 		{func(s *Set) { s.Action = NewPicture(1, 1, 1) }, "actions are float32"},
-		{func(s *Set) { s.AMPObservation = Space{Kind: Box} }, "AMP observation space: "},
 	} {
 		s := good
 		c.change(&s)
@@ -141,22 +112,18 @@ func TestCheck(t *testing.T) {
 	}{
 		{box, []float32{0, 1, -1, 5}, 2, ""},
 		{box, []float32{0, 1, -1}, 2, "got 3 values, want 4 (2 environments × 2)"},
-		{box, nil, 1, "got 0 values"},
 		{box, []float32{0, 1, -1, nan}, 2, "environment 1, dimension 1 is NaN"},
 		{box, []float32{-inf, 1}, 1, "environment 0, dimension 0 is -Inf"},
 		{discrete, []float32{0, 1, 2}, 3, ""},
 		{discrete, []float32{0, 3}, 2, "environment 1, dimension 0 is 3; it must be a whole number from 0 to 2"},
-		{discrete, []float32{-1}, 1, "dimension 0 is -1"},
 		{discrete, []float32{.5}, 1, "is 0.5"},
-		{discrete, []float32{nan}, 1, "is NaN"},
 		{multi, []float32{1, 2, 0, 0}, 2, ""},
 		{multi, []float32{1, 2, 2, 0}, 2, "environment 1, dimension 0 is 2; it must be a whole number from 0 to 1"},
-		{Space{}, nil, 3, ""},
-		{Space{}, []float32{1}, 3, "None: got 1 values, want 0"},
 	} {
-		err := c.space.Check(c.rows, c.n)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%v.Check(%v, %d) = %v, want %q", c.space, c.rows, c.n, err, c.want)
+		if err := c.space.Check(c.rows, c.n); c.want == "" {
+			must.Do(t, err)
+		} else {
+			must.RefuseAs(t, c.space, err, c.want)
 		}
 	}
 }
@@ -204,38 +171,25 @@ func TestUint8(t *testing.T) {
 	s := NewTuple(NewPicture(2, 1, 2), Unbounded(1), Space{Kind: Box, Shape: []int{2}, DType: Uint8,
 		Low:  []float32{3, 3},
 		High: []float32{5, 5}})
-	if got, want := s.Runs(), []Run{{0, 4, Uint8}, {4, 5, Float32}, {5, 7, Uint8}}; !slices.Equal(got, want) ||
-		s.Bytes() != 6 {
-		t.Errorf("runs %v, %d bytes", got, s.Bytes())
-	}
+	must.Same(t, s.Runs(), []Run{{0, 4, Uint8}, {4, 5, Float32}, {5, 7, Uint8}}, "runs")
 	rows := make([]float32, 200*s.Width())
 	s.Sample(rand.New(rand.NewPCG(1, 2)), rows)
 	must.Do(t, s.Check(rows, 200))
-	largest, highest := float32(0), float32(0)
-	for i := 0; i < len(rows); i += 7 {
-		largest, highest = max(largest, rows[i]), max(highest, rows[i+5])
-		if rows[i+5] < 3 || rows[i+5] > 5 {
-			t.Fatalf("%g is outside its limits", rows[i+5])
-		}
+	largest, low, high := float32(0), float32(9), float32(0)
+	for row := range slices.Chunk(rows, 7) {
+		largest, low, high = max(largest, row[0]), min(low, row[5]), max(high, row[5])
 	}
-	if largest < 200 || highest != 5 {
-		t.Errorf("the largest of 200 bytes is %g, of 200 that may be 5 %g", largest, highest)
-	}
+	must.Not(t, largest < 200 || low != 3 || high != 5, "200 bytes are up to %g; those from 3 to 5 are %g to %g",
+		largest, low, high)
 	for _, bad := range []float32{-1, 256, 0.5, inf, nan, 1e20} {
 		broken := slices.Clone(rows)
 		broken[7*3+2] = bad
 		must.Refuse(t, s.Check(broken, 200), "environment 3, dimension 2")
 	}
-	float := s
-	float.Entries = slices.Clone(s.Entries)
-	float.Entries[0].Space.DType = Float32
-	if s.Equal(float) {
-		t.Error("bytes equal numbers")
-	}
-	if full := NewBox(0, 255, 2, 1, 2); !NewPicture(2, 1, 2).Equal(Space{Kind: Box, Shape: full.Shape, Low: full.Low,
-		High: full.High, DType: Uint8}) {
-		t.Error("nil limits of bytes are not 0 and 255")
-	}
+	full := NewBox(0, 255, 2, 1, 2)
+	must.Is(t, NewPicture(2, 1, 2).Equal(full), false, "bytes equal numbers")
+	full.DType = Uint8
+	must.Is(t, NewPicture(2, 1, 2).Equal(full), true, "nil limits of bytes are 0 and 255")
 }
 
 // Random actions are uniform among the choices that masks allow, and sets with unfit masks are refused.
@@ -258,7 +212,6 @@ func TestActionMask(t *testing.T) {
 		{NewBox(-1, 1, 3), NewActionMask(NewBox(-1, 1, 3)),
 			"need a Discrete or MultiDiscrete action space, got Box(3)"},
 		{NewDiscrete(3), NewActionMask(NewDiscrete(4)), "does not fit the action space Discrete(3)"},
-		{NewDiscrete(3), NewMultiDiscrete(2, 2, 2), "does not fit the action space Discrete(3)"},
 	} {
 		s.Action, s.ActionMask = c.action, c.mask
 		must.Refuse(t, s.Validate(), c.want)
@@ -276,15 +229,11 @@ func TestSeats(t *testing.T) {
 	}
 	narrow := set
 	narrow.Observation = Unbounded(4)
-	limited := seat("a")
-	limited.Observation = NewBox(-1, 1, 2)
 	for want, other := range map[string]Set{
 		"seats a, b (team blue, action masks): none": {State: set.State, Observation: set.Observation,
 			Action: set.Action, ActionMask: set.ActionMask},
 		"seats a, b (team blue, action masks): a, c":   NewSeats(set.State, seat("a"), seat("c")),
 		"observation space Tuple(Box(2), Box(2)): Box": narrow,
-		"observation space Tuple(Box(2), Box(2)) with limits -Inf to +Inf in dimension 0: Tuple(Box(2), Box(2)) with " +
-			"limits -1 to 1 in dimension 0": NewSeats(set.State, limited, masked),
 	} {
 		if len(other.Seats) > 1 && other.Seats[1].Name == "c" {
 			other.ActionMask = set.ActionMask

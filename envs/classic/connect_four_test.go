@@ -2,9 +2,9 @@ package classic
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
@@ -24,15 +24,10 @@ func TestConnectFour(t *testing.T) {
 		"a corner": {".....oo o......", 4, 0, false}, // rows do not go on in the next one
 	} {
 		m := &ConnectFour{rng: rand.New(rand.NewPCG(1, 1))}
-		at := 0
-		for _, disc := range c.board {
-			if disc == ' ' {
-				continue
-			}
-			m.board[at] = map[rune]int8{'o': 1, 'x': -1, '.': 0}[disc]
-			at++
+		for at, disc := range strings.ReplaceAll(c.board, " ", "") {
+			m.board[at] = map[rune]int8{'o': 1, 'x': -1}[disc]
 		}
-		out := envs.Row{Observation: make([]float32, 2*cells), ActionMask: make([]float32, boardColumns)}
+		out := rowOf(m)
 		reward, terminated, _, err := m.Step([]float32{c.column}, out)
 		must.Not(t, err != nil || reward != c.reward || terminated != c.ended,
 			"%s: reward %g, terminated %t, %v; want %g, %t", name, reward, terminated, err, c.reward, c.ended)
@@ -41,20 +36,17 @@ func TestConnectFour(t *testing.T) {
 	for row := range boardRows {
 		full.board[row*boardColumns+3] = int8(1 - 2*(row%2))
 	}
-	out := envs.Row{Observation: make([]float32, 2*cells), ActionMask: make([]float32, boardColumns)}
+	out := rowOf(full)
 	if full.show(out); out.ActionMask[3] != 0 || out.ActionMask[2] != 1 {
 		t.Errorf("the mask is %v where column 3 is full", out.ActionMask)
 	}
-	if _, _, _, err := full.Step([]float32{3}, out); err == nil {
-		t.Error("a disc into a full column was accepted")
-	}
+	_, _, _, err := full.Step([]float32{3}, out)
+	must.Refuse(t, err, "")
 	full.unmasked = true
 	if reward, terminated, _, err := full.Step([]float32{3}, out); err != nil || reward != -1 || !terminated ||
 		full.EpisodeMetrics()["illegal"] != 1 {
 		t.Errorf("without masks a full column gives %g, %t, %v; want -1, true", reward, terminated, err)
 	}
-	picture := must.Get(full.Render())(t)
-	if r, g, b, _ := picture.At(140, 220).RGBA(); r>>8 < 200 || g>>8 < 150 || b>>8 > 100 {
-		t.Errorf("the lowest disc of column 3 is %d %d %d; want yellow", r>>8, g>>8, b>>8)
-	}
+	r, g, b, _ := must.Get(full.Render())(t).At(140, 220).RGBA()
+	must.Not(t, r>>8 < 200 || g>>8 < 150 || b>>8 > 100, "the lowest disc of column 3 is %d %d %d; want yellow", r, g, b)
 }

@@ -3,7 +3,6 @@ package classic
 import (
 	"encoding/json"
 	"math"
-	"os"
 	"slices"
 	"testing"
 
@@ -14,7 +13,6 @@ import (
 
 // Positions, rewards and states are those of mpe2's simple_spread_v3 (testdata/spread.py).
 func TestSpreadGolden(t *testing.T) {
-	b := must.Get(os.ReadFile("testdata/spread.json"))(t)
 	type points = [spreadAgents][2]float64
 	var golden struct {
 		Episodes []struct {
@@ -27,7 +25,7 @@ func TestSpreadGolden(t *testing.T) {
 			}
 		}
 	}
-	must.Do(t, json.Unmarshal(b, &golden))
+	must.Do(t, json.Unmarshal(must.Read(t, "testdata/spread.json"), &golden))
 	near := func(a, b, within float64) bool { return math.Abs(a-b) <= within }
 	touched, states := 0, 0
 	for e, episode := range golden.Episodes {

@@ -2,14 +2,12 @@ package classic
 
 import (
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
-	"github.com/gorl-dev/gorl/internal/test/tictactoe"
 )
 
 // All 255,168 games end as they must: 131,184 are won by the first seat, 77,904 by the second, and 46,080 are drawn.
@@ -62,33 +60,13 @@ func TestTicTacToeAllGames(t *testing.T) {
 	}
 }
 
-// The perfect player, against which learning tests measure, never loses to a random one.
-func TestTicTacToePerfect(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 1))
-	for range 300 {
-		g, out := &TicTacToe{}, rowOf(&TicTacToe{})
-		must.Do(t, g.Reset(rng, out))
-		for ended, turn := false, 0; !ended; turn = 1 - turn {
-			action, own := []float32{0, 0}, out.Observation[turn*2*fields:][:2*fields]
-			if action[turn] = tictactoe.Perfect(own, rng); turn == 0 {
-				action[turn] = tictactoe.Random(own, rng)
-			}
-			var err error
-			_, ended, _, err = g.Step(action, out)
-			must.Do(t, err)
-		}
-		must.Is(t, g.EpisodeMetrics()["won/player_0"], 0, "the random player wins")
-	}
-}
-
 // A batch keeps to the contract. Forbidden fields and boards that cannot be are refused.
 func TestTicTacToe(t *testing.T) {
 	create := func(seed int64, workers int) (envs.Env, error) {
 		return NewTicTacToe(Config{NumEnvs: 3, Seed: seed, Workers: workers})
 	}
 	envtest.ConformLearning(t, create)
-	env := must.Open(create(1, 1))(t)
-	must.Do(t, envs.Check(env, 200, 1))
+	must.Do(t, envs.Check(must.Open(create(1, 1))(t), 200, 1))
 	g, out := &TicTacToe{}, rowOf(&TicTacToe{})
 	must.Do(t, g.Reset(nil, out))
 	if _, _, _, err := g.Step([]float32{4, 0}, out); err != nil {

@@ -46,20 +46,13 @@ func TestCharacterFade(t *testing.T) {
 		}
 		for i, v := range clip(got) {
 			must.Not(t, steps == 0 && math.Abs(float64(v-clip(track)[i])) > 1e-6 || told == 0 && v != 0,
-				"after %g of 8 steps the clip's part of the observation is %v, of the task track %v", steps, clip(got),
-				clip(track))
+				"after %g of 8 steps number %d of the clip's part is %g", steps, i, v)
 		}
 		must.Not(t, told == 0 && (got.Rewards[0] != 1 || got.Terminated[0]), "faded, the reward is %g, terminated %t",
 			got.Rewards[0], got.Terminated[0])
 	}
-	state := must.Get(curriculum.CurriculumState())(t)
-	must.Is(t, string(state), `{"steps":21}`, "the curriculum")
-	for _, wrong := range []string{"", "{", `{"steps":-1}`, `{"steps":"a"}`} {
-		must.Refuse(t, curriculum.SetCurriculumState([]byte(wrong)), "")
-	}
-	if again, _ := curriculum.CurriculumState(); !slices.Equal(again, state) {
-		t.Errorf("what was refused has changed the curriculum to %s", again)
-	}
+	must.Refuse(t, curriculum.SetCurriculumState([]byte(`{"steps":-1}`)), "")
+	must.Is(t, string(must.Get(curriculum.CurriculumState())(t)), `{"steps":21}`, "the curriculum")
 }
 
 // The targets of a residual character are the clip's pose Lead seconds later.

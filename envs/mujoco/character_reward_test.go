@@ -56,9 +56,7 @@ func TestCommand(t *testing.T) {
 	low, high, changes := math.Inf(1), math.Inf(-1), 0
 	before := make([]float64, 40)
 	for i := range before {
-		mem := e.task.memory(e.State(i))
-		before[i] = mem[memorySpeed]
-		low, high = min(low, mem[memorySpeed]), max(high, mem[memorySpeed])
+		before[i] = e.task.memory(e.State(i))[memorySpeed]
 	}
 	for k := range 12 {
 		s := envtest.Step(t, e, make([]float32, 40*12))
@@ -81,25 +79,21 @@ func TestCommand(t *testing.T) {
 	half := mem[memoryDirection] / 2
 	s.QPos[3], s.QPos[4], s.QPos[5], s.QPos[6] = math.Cos(half), 0, 0, math.Sin(half)
 	for range 2 {
-		if r, _ := e.task.Reward(s); math.Abs(r-1) > 1e-9 {
-			t.Errorf("as commanded, towards %g: reward %g", mem[memoryDirection], r)
-		}
+		r, _ := e.task.Reward(s)
+		must.Near(t, r, 1, 1e-9, "as commanded, towards %g: reward", mem[memoryDirection])
 		mem[memoryDirection] += 2 * math.Pi // the same direction
 	}
 	height := s.QPos[2]
 	s.QPos[2] = e.task.cfg.Body.MinHeight - 0.01
-	if _, fallen := e.task.Reward(s); !fallen {
-		t.Error("upright and too low, it has not fallen")
-	}
+	_, fallen := e.task.Reward(s)
+	must.Is(t, fallen, true, "upright and too low, fallen")
 	s.QPos[2], s.QPos[4], s.QPos[6] = height, 1, 0
-	if _, fallen := e.task.Reward(s); !fallen {
-		t.Error("upside down in the air, it has not fallen")
-	}
+	_, fallen = e.task.Reward(s)
+	must.Is(t, fallen, true, "upside down in the air, fallen")
 	s.QPos[4], s.QPos[6] = 0, math.Sin(half)
 	s.QVel[0] += 0.5
-	if r, _ := e.task.Reward(s); math.Abs(r-0.25-0.75*math.Exp(-4*0.25)) > 1e-9 {
-		t.Errorf("half a metre a second beside the command: reward %g", r)
-	}
+	r, _ := e.task.Reward(s)
+	must.Near(t, r, 0.25+0.75*math.Exp(-4*0.25), 1e-9, "half a metre a second beside the command: reward")
 }
 
 func TestCharacterShaping(t *testing.T) {

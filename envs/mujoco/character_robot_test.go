@@ -3,9 +3,6 @@ package mujoco_test
 import (
 	"bytes"
 	"encoding/json"
-	"math"
-	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
@@ -31,28 +28,20 @@ func TestRobotOfCharacters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			env := must.Get(c.made(c.cfg))(t)
 			r := must.Get(env.Robot())(t)
-			var terms []string
+			terms := ""
 			for _, term := range r.Observation {
-				terms = append(terms, term.Name)
+				terms += term.Name + " "
 			}
-			if got := strings.Join(terms, " "); got != c.terms || r.Width() != env.Spaces().Observation.Width() {
-				t.Errorf("terms %s of width %d, want %s of %d", got, r.Width(), c.terms,
-					env.Spaces().Observation.Width())
-			}
-			if len(r.Joints) != env.Spaces().Action.Width() || math.Abs(r.Frequency-30) > 1e-9 {
-				t.Errorf("%d joints at %g Hz", len(r.Joints), r.Frequency)
-			}
+			must.Is(t, terms, c.terms+" ", "terms")
+			must.Is(t, r.Width(), env.Spaces().Observation.Width(), "the width")
+			must.Is(t, len(r.Joints), env.Spaces().Action.Width(), "joints")
+			must.Near(t, r.Frequency, 30, 1e-9, "frequency")
 			text := must.Get(json.Marshal(r))(t)
-			again := must.Get(envs.ReadRobot(bytes.NewReader(text)))(t)
-			if !reflect.DeepEqual(r, again) {
-				t.Errorf("%v became %v", r, again)
-			}
+			must.Match(t, r, must.Get(envs.ReadRobot(bytes.NewReader(text)))(t), "through JSON")
 			if name == "quadruped" {
 				want := envs.RobotJoint{Name: "FR_hip", Default: r.Joints[0].Default, Scale: r.Joints[0].Scale,
 					Stiffness: 80, Damping: 2, Effort: 33.5, Low: -0.803, High: 0.803}
-				if r.Joints[0] != want {
-					t.Errorf("%v, want %v", r.Joints[0], want)
-				}
+				must.Is(t, r.Joints[0], want, "the first joint")
 				middle := make([]float64, 12)
 				r.Reference.At(-0.25*r.Reference.Duration, middle)
 				row := make([]float64, 19)
@@ -64,10 +53,8 @@ func TestRobotOfCharacters(t *testing.T) {
 			if name == "humanoid" { // the last row of the root is the next repetition's first
 				next, rows := make([]float64, env.Motions()[0].Width()), r.Reference.Root
 				env.Motions()[0].At(r.Reference.Duration, next, nil)
-				if len(rows) != len(r.Reference.Positions)+1 || r.Reference.Deviation != 0.5 ||
-					math.Abs(rows[len(rows)-1][0]-next[0]) > 1e-9 || next[0] < 0.5 {
-					t.Errorf("the root ends at %v, the clip at %v", rows[len(rows)-1], next[:7])
-				}
+				must.Is(t, len(rows), len(r.Reference.Positions)+1, "rows")
+				must.Near(t, rows[len(rows)-1][0], next[0], 1e-9, "the root ends at")
 			}
 			must.Do(t, env.Close())
 			must.Refused(env.Robot())(t, "")

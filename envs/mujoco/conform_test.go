@@ -22,7 +22,7 @@ func TestConformWalker(t *testing.T) {
 	envtest.ConformLearning(t, walkers(WalkerConfig{Stagger: 20})) // only a Reset with a seed staggers
 }
 
-// Every task of both bodies conforms, with each way of beginning, of observing and of acting.
+// Every task conforms, with each way of beginning, of observing and of acting.
 func TestConformCharacters(t *testing.T) {
 	clips := map[string]*motions.Clip{}
 	for name, body := range bodies {

@@ -2,14 +2,12 @@ package mujoco
 
 import (
 	"math"
-	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/rotation"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
@@ -59,16 +57,14 @@ func TestRandomizeDraws(t *testing.T) {
 		for k := range int(m.m.npair) {
 			mu := model[r.at["pairs"]+5*k:]
 			must.Not(t, mu[0] != mu[1] || math.Abs(mu[0]-model[r.at["pairs"]]) > 1e-12 ||
-				mu[2] != r.base[r.at["pairs"]+5*k+2],
-				"environment %d: the pair %d has the friction %g, the first one %g", i, k, mu[:5], model[r.at["pairs"]])
+				mu[2] != r.base[r.at["pairs"]+5*k+2], "environment %d: the pair %d has the friction %g", i, k, mu[:5])
 		}
 		add("friction", model[r.at["pairs"]])
 		for k := 1; k < m.NumBodies(); k++ {
 			f := model[r.at["mass"]+k] / r.base[r.at["mass"]+k]
 			add("mass", f)
-			if inertia := r.at["inertia"] + 3*k; math.Abs(model[inertia]/r.base[inertia]-f) > 1e-12 {
-				t.Fatalf("environment %d: mass and inertia of body %d have different factors", i, k)
-			}
+			inertia := r.at["inertia"] + 3*k
+			must.Near(t, model[inertia]/r.base[inertia], f, 1e-12, "environment %d: inertia of body %d", i, k)
 		}
 		for j := range 3 {
 			add("center", model[r.at["center"]+3+j]-r.base[r.at["center"]+3+j])
@@ -93,15 +89,7 @@ func TestRandomizeDraws(t *testing.T) {
 		drawn(t, name, got[name], want[0], want[1])
 	}
 	step := envtest.Step(t, e, make([]float32, 12*n))
-	for _, name := range []string{"friction", "mass", "center_of_mass", "stiffness", "damping", "motor_strength",
-		"armature", "joint_offset", "action_delay", "observation_delay"} {
-		if v, ok := step.Metrics["quadruped/"+name]; !ok || v <= 0 {
-			t.Errorf("the metric %s is %g (%t)", name, v, ok)
-		}
-	}
-	if v, want := step.Metrics["quadruped/friction"], 0.85; math.Abs(v-want) > 0.05 {
-		t.Errorf("the mean friction is %g, want about %g", v, want)
-	}
+	must.Near(t, step.Metrics["quadruped/friction"], 0.85, 0.05, "the mean friction")
 }
 
 // TestRandomizeDerived compares a model that has been made twice as heavy with one compiled that way.
@@ -128,44 +116,10 @@ func TestRandomizeDerived(t *testing.T) {
 	}
 }
 
-// TestRandomizeNeutral: a model with its own numbers moves as without randomisation, bit for bit, on any worker.
-func TestRandomizeNeutral(t *testing.T) {
-	for name, body := range bodies {
-		with := characterOf(t, CharacterConfig{Body: body(), NumEnvs: 8, Workers: 2, Randomize: func() RandomizeConfig {
-			all := everything()
-			all.Curriculum, all.JointOffset, all.ActionDelay = 1e9, 0, [2]int{}
-			return all
-		}()})
-		without := characterOf(t, CharacterConfig{Body: body(), NumEnvs: 8, Workers: 1})
-		envtest.Reset(t, with, 1)
-		envtest.Reset(t, without, 1)
-		for i := range 8 {
-			copy(without.batch.QPos(i), with.batch.QPos(i))
-			copy(without.batch.QVel(i), with.batch.QVel(i))
-			must.Do(t, without.batch.Reset(i))
-		}
-		rng := rand.New(rand.NewPCG(1, 2))
-		for step := range 5 {
-			for i := range 8 {
-				for k := range with.batch.Ctrl(i) {
-					with.batch.Ctrl(i)[k] = 0.5 * rng.NormFloat64()
-				}
-				copy(without.batch.Ctrl(i), with.batch.Ctrl(i))
-			}
-			must.Do(t, with.batch.Step(4))
-			must.Do(t, without.batch.Step(4))
-			for i, v := range with.batch.qvel {
-				must.Is(t, v, without.batch.qvel[i], "%s: after step %d velocity %d", name, step, i)
-			}
-		}
-	}
-}
-
-// TestRandomizePhysics: each number has its effect.
+// TestRandomizePhysics: each number has its effect (mass: TestRandomizeDerived).
 func TestRandomizePhysics(t *testing.T) {
 	at := func(v float64) [2]float64 { return [2]float64{v, v} }
-	// run returns what measure finds after some steps with these actions, of one environment.
-	run := func(r RandomizeConfig, steps int, action float32, measure func(e *Character) float64) float64 {
+	found := func(r RandomizeConfig, steps int, action float32, measure func(e *Character) float64) float64 {
 		e := dog(t, CharacterConfig{Residual: true, Randomize: r})
 		envtest.Reset(t, e, 1)
 		copy(e.batch.QPos(0), e.task.refs[0].clip.Frame(0))
@@ -174,12 +128,6 @@ func TestRandomizePhysics(t *testing.T) {
 			envtest.Step(t, e, slices.Repeat([]float32{action}, 12))
 		}
 		return measure(e)
-	}
-	ratio := func(name string, low, high, least, most float64) {
-		t.Helper()
-		if r := high / low; !(r >= least && r <= most) {
-			t.Errorf("%s: %g and %g, a ratio of %g; want %g to %g", name, low, high, r, least, most)
-		}
 	}
 	// On its back, with a sideways velocity of v, a dog slides v²/2μg.
 	slide := func(e *Character) float64 {
@@ -193,50 +141,24 @@ func TestRandomizePhysics(t *testing.T) {
 		}
 		return q[1] - from
 	}
-	ratio("sliding with a friction of 0.6 and of 0.1", run(RandomizeConfig{Friction: at(0.6)}, 0, 0, slide),
-		run(RandomizeConfig{Friction: at(0.1)}, 0, 0, slide), 5, 8)
-	weight := func(e *Character) float64 {
-		force := 0.0
-		for range 60 {
-			envtest.Step(t, e, make([]float32, 12))
-			force += floats(e.batch.data[0].qfrc_constraint, 3)[2] / 60
-		}
-		return force
-	}
-	ratio("force on the floor with twice the mass", run(RandomizeConfig{Mass: at(1)}, 60, 0, weight),
-		run(RandomizeConfig{Mass: at(2)}, 60, 0, weight), 1.9, 2.1)
 	torque := func(e *Character) float64 { return e.State(0).ActuatorForce[0] }
-	ratio("torque with half the motor strength", run(RandomizeConfig{MotorStrength: at(0.25)}, 1, 5, torque),
-		run(RandomizeConfig{MotorStrength: at(0.5)}, 1, 5, torque), 1.999, 2.001)
-	ratio("torque with half the stiffness", run(RandomizeConfig{Stiffness: at(0.5)}, 1, 0.1, torque),
-		run(RandomizeConfig{Stiffness: at(1)}, 1, 0.1, torque), 1.3, 2.1)
 	turned := func(e *Character) float64 { return e.State(0).QPos[7] }
-	ratio("turn with twice the damping", run(RandomizeConfig{Damping: at(2)}, 1, 5, turned),
-		run(RandomizeConfig{Damping: at(1)}, 1, 5, turned), 1.2, 2.1)
-	ratio("turn with 20 times the armature", run(RandomizeConfig{Armature: at(20)}, 1, 5, turned),
-		run(RandomizeConfig{Armature: at(1)}, 1, 5, turned), 1.2, 10)
-}
-
-// TestRandomizeCenter: the root's centre of mass moves in its own frame, and its geoms stay.
-func TestRandomizeCenter(t *testing.T) {
-	e := dog(t, CharacterConfig{Randomize: RandomizeConfig{CenterOfMass: 0.05}})
-	plain := dog(t, CharacterConfig{})
-	envtest.Reset(t, e, 1)
-	envtest.Reset(t, plain, 1)
-	copy(plain.batch.QPos(0), e.batch.QPos(0))
-	must.Do(t, plain.batch.forward(0, 0, 1))
-	m, a, b := e.Model(), e.batch.data[0], plain.batch.data[0]
-	at := e.random.at["center"] + 3
-	var d [3]float64
-	for j := range d {
-		d[j] = e.random.variant(0)[at+j] - e.random.base[at+j]
-	}
-	for j, want := range rotation.Of(e.State(0).QPos[3:]).Rotate(d) {
-		if got := floats(a.xipos, 6)[3+j] - floats(b.xipos, 6)[3+j]; math.Abs(got-want) > 1e-12 || want == 0 {
-			t.Errorf("the centre of mass moves by %g along axis %d, want %g", got, j, want)
-		}
-	}
-	for g, v := range floats(a.geom_xpos, 3*int(m.m.ngeom)) {
-		must.Near(t, v, floats(b.geom_xpos, 3*int(m.m.ngeom))[g], 1e-12, "coordinate %d of the geoms' positions", g)
+	for name, c := range map[string]struct {
+		low, high   RandomizeConfig
+		steps       int
+		action      float32
+		measure     func(e *Character) float64
+		least, most float64 // of the ratio
+	}{
+		"sliding": {RandomizeConfig{Friction: at(0.6)}, RandomizeConfig{Friction: at(0.1)}, 0, 0, slide, 5, 8},
+		"strength": {RandomizeConfig{MotorStrength: at(0.25)}, RandomizeConfig{MotorStrength: at(0.5)}, 1, 5, torque,
+			1.999, 2.001},
+		"stiffness": {RandomizeConfig{Stiffness: at(0.5)}, RandomizeConfig{Stiffness: at(1)}, 1, 0.1, torque, 1.3, 2.1},
+		"damping":   {RandomizeConfig{Damping: at(2)}, RandomizeConfig{Damping: at(1)}, 1, 5, turned, 1.2, 2.1},
+		"armature":  {RandomizeConfig{Armature: at(20)}, RandomizeConfig{Armature: at(1)}, 1, 5, turned, 1.2, 10},
+	} {
+		low, high := found(c.low, c.steps, c.action, c.measure), found(c.high, c.steps, c.action, c.measure)
+		must.Not(t, !(high/low >= c.least && high/low <= c.most), "%s: %g and %g; want a ratio of %g to %g", name, low,
+			high, c.least, c.most)
 	}
 }

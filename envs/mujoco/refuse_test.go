@@ -1,8 +1,6 @@
 package mujoco
 
 import (
-	"errors"
-	"math"
 	"strings"
 	"testing"
 
@@ -17,8 +15,7 @@ func TestConfigErrors(t *testing.T) {
 		Frames: [][]float64{march.Frame(0), march.Frame(1)}, Durations: []float64{0.02, 0}}))(t)
 	short := must.Get(motions.NewClip(motions.ClipConfig{Name: "short", Frames: [][]float64{{1, 2}, {3, 4}},
 		Durations: []float64{1, 0}}))(t)
-	lost, dog := HumanoidBody(), QuadrupedBody()
-	lost.Feet = []string{"right_hoof"}
+	dog := QuadrupedBody()
 	bare, unlimited, motors := dog, dog, dog
 	bare.XML = strings.Replace(dog.XML, `name="floor" type="plane"`, `name="floor" type="box"`, 1)
 	unlimited.XML = strings.Replace(dog.XML, `forcelimited="true" forcerange="-33.5 33.5"`, "", 1)
@@ -35,7 +32,6 @@ func TestConfigErrors(t *testing.T) {
 		_, err := NewCharacter(CharacterConfig{Body: body, Motions: []*motions.Clip{trot}, Randomize: r})
 		return err
 	}
-	hills := func(c TerrainConfig) error { return random(RandomizeConfig{Terrain: c}, dog) }
 	robot := func(cfg CharacterConfig) error {
 		if cfg.Body.XML == "" {
 			cfg.Body = standing()
@@ -49,79 +45,31 @@ func TestConfigErrors(t *testing.T) {
 		err  error
 		want string
 	}{
-		{human(CharacterConfig{NumEnvs: -1}), "NumEnvs"},
 		{human(CharacterConfig{}, []*motions.Clip{}...), "Motions"},
 		{human(CharacterConfig{}, trot), `"abdomen_x"`},
 		{human(CharacterConfig{}, held), "lasts 0.02 s"},
-		{human(CharacterConfig{Residual: true}, held), "wraps"},
 		{human(CharacterConfig{Task: Track}, march, march), "exactly one clip"},
-		{human(CharacterConfig{Task: "jump"}), `"jump"`},
-		{human(CharacterConfig{ActionScale: -1}), "ActionScale"},
 		{human(CharacterConfig{History: 65}), "History"},
-		{human(CharacterConfig{Deviation: math.NaN()}), "Deviation"},
-		{human(CharacterConfig{Lead: -1, Residual: true}), "Lead"},
-		{human(CharacterConfig{Lead: 0.1}), "Lead needs Residual"},
-		{human(CharacterConfig{Fade: -1, Task: Track}), "Fade"},
-		{human(CharacterConfig{Fade: 5}), "Fade is for the task"},
-		{human(CharacterConfig{Fade: 5, Task: Track, Difference: true}), "exclude each other"},
-		{human(CharacterConfig{Difference: true}), "needs Clock"},
-		{human(CharacterConfig{Difference: true, Clock: true, History: 2}), "of one moment"},
-		{human(CharacterConfig{FailureStarts: 1.5}), "FailureStarts"},
 		{human(CharacterConfig{Command: CommandConfig{MinSpeed: 2, MaxSpeed: 1}}), "MinSpeed"},
-		{human(CharacterConfig{Command: CommandConfig{Turn: 4}}), "Turn"},
-		{human(CharacterConfig{Command: CommandConfig{Seconds: -1}}), "Seconds"},
-		{human(CharacterConfig{Body: lost}), `"right_hoof"`},
 		{human(CharacterConfig{Body: CharacterBody{XML: walkerXML}}), "free joint"},
-		{human(CharacterConfig{Render: RenderConfig{Camera: Camera{FieldOfView: 190}}}), "FieldOfView"},
-		{human(CharacterConfig{Recovery: RecoveryConfig{Share: 0.5}}), "Recovery"},
-		{human(CharacterConfig{Recovery: RecoveryConfig{Seconds: -1}}), "Recovery"},
-		{human(CharacterConfig{Recovery: RecoveryConfig{Seconds: 1, Share: 2}}), "Recovery"},
-		{human(CharacterConfig{Task: Track, Recovery: RecoveryConfig{Seconds: 1}}), "Recovery"},
 		{human(CharacterConfig{Task: Track, Randomize: RandomizeConfig{Terrain: hilly}}),
 			`does not fit the task "track"`},
 		{robot(CharacterConfig{Task: Velocity, Velocity: VelocityConfig{LinearX: [2]float64{1, 0}}}), "LinearX"},
-		{robot(CharacterConfig{Task: Velocity, Velocity: VelocityConfig{Standing: 2}}), "Standing"},
 		{robot(CharacterConfig{Task: Velocity, Body: dog}), "DefaultPose"},
-		{robot(CharacterConfig{Task: Imitate}), "clip"},
 		{robot(CharacterConfig{Task: Velocity, Observations: []string{"joint_positions"}}), "joint_positions"},
-		{robot(CharacterConfig{Task: Velocity, Observations: []string{"joint_pos", "joint_pos"}}), "twice"},
-		{robot(CharacterConfig{Task: Velocity, Observations: []string{"phase"}}), "phase"},
-		{robot(CharacterConfig{Motions: []*motions.Clip{trot}, Observations: []string{"command"}}), "command"},
 		{random(RandomizeConfig{Friction: [2]float64{0, 1}}, dog), "Randomize.Friction is [0 1]"},
-		{random(RandomizeConfig{Stiffness: [2]float64{1, math.Inf(1)}}, dog), "Randomize.Stiffness is [1 +Inf]"},
-		{random(RandomizeConfig{CenterOfMass: -1}, dog), "Randomize.CenterOfMass is -1"},
-		{random(RandomizeConfig{JointOffset: math.NaN()}, dog), "Randomize.JointOffset is NaN"},
 		{random(RandomizeConfig{ActionDelay: [2]int{2, 1}}, dog), "Randomize.ActionDelay is [2 1]"},
-		{random(RandomizeConfig{ObservationDelay: [2]int{0, 1000}}, dog), "Randomize.ObservationDelay is [0 1000]"},
-		{random(RandomizeConfig{ObservationNoise: NoiseConfig{JointVel: -1}}, dog), "ObservationNoise.joint_vel is "},
-		{random(RandomizeConfig{Mass: [2]float64{1, 1}, Curriculum: -1}, dog), "Randomize.Curriculum is -1"},
 		{random(RandomizeConfig{MotorStrength: [2]float64{0.5, 1}}, unlimited), `"FR_hip" has no force limit`},
 		{random(RandomizeConfig{Stiffness: [2]float64{0.5, 1}}, motors), `"FR_hip" is not one for positions`},
 		{random(RandomizeConfig{Terrain: hilly}, bare), "Randomize.Terrain needs a floor: a"},
-		{hills(TerrainConfig{Slope: -1}), "Randomize.Terrain.Slope is -1"},
-		{hills(TerrainConfig{Steps: math.NaN()}), "Randomize.Terrain.Steps is NaN"},
-		{hills(TerrainConfig{Rough: 0.1, Size: 1}), "Randomize.Terrain.Size is 1"},
-		{hills(TerrainConfig{Rough: 0.1, Levels: 1000}), "Randomize.Terrain.Levels is 1000"},
-		{hills(TerrainConfig{Rough: 0.1, Levels: 100, Size: 100}), "100 levels of patches of 100 m"},
-		{walker(WalkerConfig{Workers: -1}), "Workers"},
-		{walker(WalkerConfig{Seed: -1}), "Seed"},
-		{walker(WalkerConfig{EpisodeLength: -3}), "EpisodeLength"},
+		{random(RandomizeConfig{Terrain: TerrainConfig{Rough: 0.1, Levels: 100, Size: 100}}, dog),
+			"100 levels of patches of 100 m"},
 		{walker(WalkerConfig{Stagger: 301}), "Stagger"},
-		{walker(WalkerConfig{TargetSpeed: math.NaN()}), "TargetSpeed"},
 		{walker(WalkerConfig{Motion: short}), "2 values a frame"},
-		{walker(WalkerConfig{Render: RenderConfig{Width: -1}}), "picture"},
-		{env(Config{XML: cartPoleXML}, nil), "needs a task"},
 		{env(Config{}, balance{}), "exactly one of"},
-		{env(Config{XML: cartPoleXML, File: "x"}, balance{}), "exactly one of"},
-		{env(Config{XML: "<mujoco>"}, balance{}), "XML"},
-		{env(Config{File: "/nowhere/x.xml"}, balance{}), "x.xml"},
-		{env(Config{XML: cartPoleXML, Substeps: -1}, balance{}), "Substeps"},
-		{env(Config{XML: cartPoleXML}, balance{errors.New("wrong legs")}), "wrong legs"},
 		{env(Config{XML: walkerXML}, balance{}), `no joint named "hinge"`},
 	} {
-		must.Refuse(t, c.err, c.want)
-		must.Not(t, c.err != nil && !strings.HasPrefix(c.err.Error(), "mujoco: "), "%v does not name the package",
-			c.err)
+		must.Refuse(t, c.err, "mujoco: ", c.want)
 	}
 	must.Is(t, live(), before, "models and simulations")
 	lacks := RandomizeConfig{ObservationNoise: NoiseConfig{KeyPos: 1}}

