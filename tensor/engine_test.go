@@ -1,6 +1,7 @@
 package tensor_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -58,29 +59,20 @@ func TestBitcastOfCutRow(t *testing.T) {
 // a sum of losses are the sums of each loss's gradients, also with many rows, whose parts add up apart, and while a
 // graph records.
 func TestNetworksShareLayers(t *testing.T) {
-	gen := generator(t, 3)
-	own := tensortest.NoGrad(t, tensor.CPU)
-	parameter := func(shape ...int64) tensor.Tensor { return own.RequireGrad(own.Randn(gen, shape...)) }
+	gen, own := generator(t, 3), tensortest.NoGrad(t, tensor.CPU)
 	const width = 40
-	other, w, b := parameter(width, width), parameter(width, width), parameter(width)
 	var params []tensor.Parameter
-	var nets []*tensor.Layers
-	params = append(params, tensor.Parameter{Name: "other", Tensor: other}, tensor.Parameter{Name: "w", Tensor: w},
-		tensor.Parameter{Name: "b", Tensor: b})
-	for _, outputs := range []int64{1, 8, 0} { // 0 is the shared layer without another one
-		net := &tensor.Layers{Weights: []tensor.Tensor{w}, Biases: []tensor.Tensor{b},
-			Activations: []tensor.Activation{tensor.Tanh}}
-		if outputs > 0 {
-			v, c := parameter(outputs, width), parameter(outputs)
-			net.Weights, net.Biases, net.Activations = append(net.Weights, v), append(net.Biases, c),
-				append(net.Activations, tensor.Identity)
-			params = append(params, tensor.Parameter{Name: fmt.Sprint("w", outputs), Tensor: v},
-				tensor.Parameter{Name: fmt.Sprint("b", outputs), Tensor: c})
-		}
-		nets = append(nets, net)
+	parameter := func(shape ...int64) tensor.Tensor {
+		x := own.RequireGrad(own.Randn(gen, shape...))
+		params = append(params, tensor.Parameter{Name: fmt.Sprint(len(params)), Tensor: x})
+		return x
 	}
-	nets = append(nets, &tensor.Layers{Weights: []tensor.Tensor{other}, Biases: []tensor.Tensor{b},
-		Activations: []tensor.Activation{tensor.Tanh}})
+	net := func(w ...tensor.Tensor) *tensor.Layers { // weights and biases in turns
+		return layersOf(w, []tensor.Activation{tensor.Tanh, tensor.Identity}[:len(w)/2])
+	}
+	other, w, b := parameter(width, width), parameter(width, width), parameter(width)
+	nets := []*tensor.Layers{net(w, b, parameter(1, width), parameter(1)), net(w, b, parameter(8, width), parameter(8)),
+		net(w, b), net(other, b)}
 	flat := newFlat(t, params)
 	for _, n := range []int64{6, 4000} {
 		rows := own.Randn(gen, n, width)
@@ -96,10 +88,10 @@ func TestNetworksShareLayers(t *testing.T) {
 				s.Backward(loss)
 				return nil
 			}
-			if !recorded {
-				_ = pass()
-			} else if err := newGraph(t, tensor.CPU).Capture(s, pass); err != nil {
-				t.Fatal(err)
+			if recorded {
+				must.Do(t, newGraph(t, tensor.CPU).Capture(s, pass))
+			} else {
+				must.Do(t, pass())
 			}
 			return tensortest.Float64s(t, s, flat.Grads)
 		}
@@ -163,61 +155,35 @@ func TestReplaysOfSeveralNetworks(t *testing.T) {
 	}
 }
 
-// A network may read the gradient penalty of another one.
-func TestReplayOfNetworkOnPenalty(t *testing.T) {
-	skipWithoutEngine(t)
-	gen, own := generator(t, 3), tensortest.NoGrad(t, tensor.CPU)
-	critic, _ := bound(t, 1, tensor.Tanh, 8, 4, 1)
-	net, _ := bound(t, 2, tensor.Tanh, 1, 1)
-	x, g, s := own.Randn(gen, 16, 8), newGraph(t, tensor.CPU), tensortest.WithGrad(t, tensor.CPU)
-	run := func() tensor.Tensor {
-		_, penalty := s.Critic(x, critic)
-		return s.MLP(s.Unsqueeze(s.Unsqueeze(s.Detach(penalty), 0), 0), net)
-	}
-	var y tensor.Tensor
-	must.Do(t, g.Capture(s, func() error { y = run(); return s.Err() }))
-	own.Copy(x, own.Randn(gen, 16, 8))
-	must.Do(t, g.Replay())
-	wantTensor(t, "replay", s, y, []int64{1, 1}, tensortest.Float64s(t, s, run()), 0)
-}
-
-// A network whose weights another network makes comes after that one in a replay.
-func TestReplayOfMadeWeights(t *testing.T) {
+// A replay is the pass itself where a network reads the gradient penalty of another one, where another network makes its
+// weights, and after a backward pass that was not recorded.
+func TestReplays(t *testing.T) {
 	skipWithoutEngine(t)
 	defer tensor.SetThreads(tensor.Threads())
 	tensor.SetThreads(2)
 	gen, own := generator(t, 3), tensortest.NoGrad(t, tensor.CPU)
-	maker, _ := bound(t, 1, tensor.Tanh, 64, 200, 64)
-	x, rows := own.Zeros(64, 64), own.Randn(gen, 512, 64)
-	run := func() tensor.Tensor {
-		made := &tensor.Layers{Weights: []tensor.Tensor{own.MLP(x, maker)}, Biases: maker.Biases[1:],
-			Activations: []tensor.Activation{tensor.Tanh}}
-		return own.MLP(rows, made)
-	}
-	var y tensor.Tensor
-	g := newGraph(t, tensor.CPU)
-	must.Do(t, g.Capture(own, func() error { y = run(); return own.Err() }))
-	own.Copy(x, own.Randn(gen, 64, 64))
-	must.Do(t, g.Replay())
-	wantTensor(t, "replay", own, y, []int64{512, 64}, tensortest.Float64s(t, own, run()), 0)
-}
-
-// A forward pass can be replayed after a backward pass that was not recorded.
-func TestReplayAfterBackward(t *testing.T) {
-	skipWithoutEngine(t)
-	gen, own := generator(t, 3), tensortest.NoGrad(t, tensor.CPU)
-	net, _ := bound(t, 1, tensor.Tanh, 8, 16, 1)
-	var params []tensor.Parameter
+	critic, _ := bound(t, 1, tensor.Tanh, 8, 4, 1)
+	small, _ := bound(t, 2, tensor.Tanh, 1, 1)
+	maker, _ := bound(t, 1, tensor.Tanh, 8, 200, 8)
+	stack := recurrentCase{kind: tensor.RNN, layers: 1, inputs: 8, hidden: 4}
+	weights := parameters(t, []string{"0", "1", "2", "3"}, stack.shapes())
+	newFlat(t, weights)
 	rnn := &tensor.RecurrentLayers{Kind: tensor.RNN}
-	for i, shape := range [][]int64{{4, 8}, {4, 4}, {4}, {4}} {
-		rnn.Weights = append(rnn.Weights, own.RequireGrad(own.Randn(gen, shape...)))
-		params = append(params, tensor.Parameter{Name: fmt.Sprint(i), Tensor: rnn.Weights[i]})
+	for _, p := range weights {
+		rnn.Weights = append(rnn.Weights, p.Tensor)
 	}
-	newFlat(t, params)
-	x := own.Randn(gen, 32, 8)
-	for name, forward := range map[string]func(*tensor.Scope) tensor.Tensor{
-		"MLP":    func(s *tensor.Scope) tensor.Tensor { return s.MLP(x, net) },
-		"Critic": func(s *tensor.Scope) tensor.Tensor { y, _ := s.Critic(x, net); return y },
+	x, rows := own.Randn(gen, 8, 8), own.Randn(gen, 512, 8)
+	for name, pass := range map[string]func(s *tensor.Scope) tensor.Tensor{
+		"penalty": func(s *tensor.Scope) tensor.Tensor {
+			_, penalty := s.Critic(x, critic)
+			return s.MLP(s.Unsqueeze(s.Unsqueeze(s.Detach(penalty), 0), 0), small)
+		},
+		"made weights": func(*tensor.Scope) tensor.Tensor {
+			return own.MLP(rows, &tensor.Layers{Weights: []tensor.Tensor{own.MLP(x, maker)}, Biases: maker.Biases[1:],
+				Activations: []tensor.Activation{tensor.Tanh}})
+		},
+		"MLP":    func(s *tensor.Scope) tensor.Tensor { return s.MLP(x, critic) },
+		"Critic": func(s *tensor.Scope) tensor.Tensor { y, _ := s.Critic(x, critic); return y },
 		"Recurrent": func(s *tensor.Scope) tensor.Tensor {
 			y, _ := s.Recurrent(x, tensor.Tensor{}, tensor.Tensor{}, 2, rnn)
 			return y
@@ -225,13 +191,13 @@ func TestReplayAfterBackward(t *testing.T) {
 	} {
 		g, s := newGraph(t, tensor.CPU), tensortest.WithGrad(t, tensor.CPU)
 		var y tensor.Tensor
-		must.Do(t, g.Capture(s, func() error { y = forward(s); return s.Err() }))
-		s.Backward(s.Sum(y))
-		own.Copy(x, own.Randn(gen, 32, 8))
-		must.Do(t, g.Replay())
-		if !slices.Equal(tensortest.Float64s(t, own, y), tensortest.Float64s(t, own, forward(own))) {
-			t.Errorf("%s: the replay differs from the pass itself", name)
+		must.Do(t, g.Capture(s, func() error { y = pass(s); return errors.Join(s.Err(), own.Err()) }))
+		if tensor.RequiresGrad(y) {
+			s.Backward(s.Sum(y))
 		}
+		own.Copy(x, own.Randn(gen, 8, 8))
+		must.Do(t, g.Replay())
+		must.Same(t, tensortest.Float64s(t, s, y), tensortest.Float64s(t, s, pass(s)), "%s: replay", name)
 	}
 }
 

@@ -132,21 +132,3 @@ func TestGradients(t *testing.T) {
 		t.Run(name, func(t *testing.T) { checkGradients(t, test.f, test.ops...) })
 	}
 }
-
-func TestDetachAndNoGrad(t *testing.T) {
-	s := scope(t)
-	x := s.RequireGrad(tensor.From(s, []float32{1, 2, 3}))
-	if !tensor.RequiresGrad(x) || !tensor.RequiresGrad(s.Square(x)) || tensor.RequiresGrad(s.Detach(x)) {
-		t.Error("autograd follows the wrong tensors")
-	}
-	// x · detached x²: the derivative is x².
-	s.Backward(s.Sum(s.Mul(x, s.Detach(s.Square(x)))))
-	wantNear(t, "gradient", tensortest.Float64s(t, s, s.GradOf(x)), []float64{1, 4, 9}, 0)
-
-	quiet := tensortest.NoGrad(t, tensor.CPU)
-	if tensor.RequiresGrad(quiet.Square(x)) || !tensor.RequiresGrad(s.Square(x)) {
-		t.Error("NoGrad records, or keeps another scope from recording")
-	}
-	s.Backward(s.Sum(s.Square(x))) // adds 2·x
-	wantNear(t, "gradient", tensortest.Float64s(t, s, s.GradOf(x)), []float64{3, 8, 15}, 0)
-}

@@ -1,7 +1,6 @@
 package tensor_test
 
 import (
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -46,18 +45,3 @@ func TestLowerPrecision(t *testing.T) {
 
 // distance is ‖a − b‖ / ‖b‖.
 func distance(a, b []float64) float64 { return floats.Distance(a, b, 2) / norm(b) }
-
-func TestPrecisionSupported(t *testing.T) {
-	if err := tensor.Full.Supported(tensor.CPU); err != nil {
-		t.Error(err)
-	}
-	if err := tensor.Float16.Supported(tensor.CPU); err == nil || !strings.Contains(err.Error(), "bfloat16") {
-		t.Errorf("float16 on the CPU: %v; want an error that names bfloat16", err)
-	}
-	if err := tensor.Precision(9).Supported(tensor.CPU); err == nil {
-		t.Error("an unknown precision is supported")
-	}
-	if err := tensor.BFloat16.Supported(tensor.CUDA(99)); err == nil {
-		t.Error("a GPU that is not there is supported")
-	}
-}

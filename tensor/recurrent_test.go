@@ -2,8 +2,6 @@ package tensor_test
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
@@ -130,35 +128,5 @@ func TestRecurrentPenalty(t *testing.T) {
 				t.Errorf("the gradients differ by %.3g of their size", e)
 			}
 		})
-	}
-}
-
-// Sequences without rows have no steps to go through, however long they are said to be.
-func TestRecurrentWithoutRows(t *testing.T) {
-	s := scope(t)
-	for _, grad := range []bool{false, true} {
-		net := gru(s)
-		if grad { // by separate operations
-			s.RequireGrad(net.Weights[0])
-		}
-		out, last := s.Recurrent(s.Zeros(0, 3), tensor.Tensor{}, tensor.Tensor{}, math.MaxInt, net)
-		wantTensor(t, "the results", s, out, []int64{0, 2}, nil, 0)
-		wantTensor(t, "the state", s, last, []int64{0, 2}, nil, 0)
-	}
-}
-
-// A stack of which one parameter is fixed learns the others.
-func TestRecurrentPartlyFixed(t *testing.T) {
-	for fixed := range 4 {
-		s := scope(t)
-		net := gru(s)
-		learning := slices.Delete(slices.Clone(net.Weights), fixed, fixed+1)
-		for _, w := range learning {
-			s.RequireGrad(w)
-		}
-		out, _ := s.Recurrent(s.Full(tensor.Float32, 1, 6, 3), tensor.Tensor{}, tensor.Tensor{}, 3, net)
-		if s.Grad(s.Sum(out), false, learning...); s.Err() != nil {
-			t.Fatal(fixed, s.Err())
-		}
 	}
 }
