@@ -146,16 +146,6 @@ func ExampleScope_Grad() {
 	// Output: 90 60 <nil> <nil>
 }
 
-func ExampleScope_Keep() {
-	s := tensor.NoGrad()
-	total := s.Keep(s.Sum(s.Ones(2, 3)))
-	s.Close()
-	value, err := tensor.Item(total)
-	fmt.Println(value, err)
-	tensor.Free(total)
-	// Output: 6 <nil>
-}
-
 // On the CPU a capture does what it records. On other devices the first replay follows it.
 func ExampleNewGraph() {
 	s := tensor.NewScope()
