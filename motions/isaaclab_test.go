@@ -1,8 +1,8 @@
 package motions
 
 import (
-	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,11 +105,6 @@ func asIsaac(t *testing.T, c *Clip, exponentials, twice bool, sink float64) []*n
 	}
 }
 
-func readIsaac(t *testing.T, arrays ...*npz.Array) *Clip {
-	t.Helper()
-	return must.Get(parse(npzOf(t, arrays...), "stroll"))(t)
-}
-
 // Isaac Lab's files become the motion that they were made of.
 func TestRepairsIsaacLab(t *testing.T) {
 	want := stroll(t, 60)
@@ -132,30 +127,20 @@ func TestRepairsIsaacLab(t *testing.T) {
 			if x.other != nil {
 				arrays = append(arrays, x.other)
 			}
-			c := readIsaac(t, arrays...)
+			c := must.Get(parse(npzOf(t, arrays...), "stroll"))(t)
 			repairs := c.Repairs()
 			for i, r := range x.repairs {
 				must.Not(t, len(repairs) != len(x.repairs) || !strings.Contains(repairs[i], r), "repairs %q, want %q",
 					repairs, x.repairs)
 			}
-			h, err := Humanoid(c)
-			must.Do(t, err)
-			expected := want
+			h, expected := must.Get(Humanoid(c))(t), want
 			if x.sink > 0 {
-				by := make([]float64, want.NumFrames())
-				for k := range by {
-					by[k] = x.sink
-				}
-				if expected, err = lower(want, by); err == nil {
-					expected, err = expected.OnFloor()
-				}
-				must.Do(t, err)
+				sunk := must.Get(lower(want, slices.Repeat([]float64{x.sink}, want.NumFrames())))(t)
+				expected = must.Get(sunk.OnFloor())(t)
 			}
 			sameMotion(t, h, expected, 1e-5)
-			must.Is(t, fmt.Sprint(h.Repairs()), fmt.Sprint(repairs), "%q after %q", h.Repairs(), repairs)
-			if f := faultsOf(Check(c), "velocities"); len(f) > 0 {
-				t.Errorf("%+v", f)
-			}
+			must.Same(t, h.Repairs(), repairs, "repairs of the humanoid")
+			must.Is(t, len(faultsOf(Check(c), "velocities")), 0, "faults of velocities")
 			compareBodies(t, c)
 		})
 	}
@@ -177,38 +162,26 @@ func compareBodies(t *testing.T, c *Clip) {
 				continue
 			}
 			at := p.position(i)
-			if a := p.rotation(i).AngleTo(rotation.Of(f[q:])); a > 0.02 {
-				t.Fatalf("frame %d: %s is turned by %.3f rad from where its joints turn it", k, b.Name, a)
-			}
-			if d := math.Sqrt(squaredDistance(at[:], f[x:x+3])); d > 0.02 {
-				t.Fatalf("frame %d: %s is %.1f cm from where its joints put it", k, b.Name, 100*d)
-			}
+			must.Near(t, p.rotation(i).AngleTo(rotation.Of(f[q:])), 0, 0.02, "frame %d: rad that %s is off", k, b.Name)
+			must.Near(t, math.Sqrt(squaredDistance(at[:], f[x:x+3])), 0, 0.02, "frame %d: m that %s is off", k, b.Name)
 		}
 	}
 }
 
 // A clip whose pauses repeat frames now and then is not doubled, nor is one that stands still.
 func TestFindRepeats(t *testing.T) {
-	rows := func(pattern ...float64) [][]float64 {
-		var out [][]float64
-		for _, x := range pattern {
-			out = append(out, []float64{x})
-		}
-		return out
-	}
 	for _, x := range []struct {
-		rows         [][]float64
+		pattern      []float64
 		every, first int
 	}{
-		{rows(1, 1, 2, 2, 3, 3, 4, 4, 5, 5), 2, 0},
-		{rows(1, 2, 2, 3, 3, 4, 4, 5, 5, 6), 2, 1},
-		{rows(1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4), 3, 0},
-		{rows(1, 2, 3, 4, 5, 5, 5, 6, 7, 8, 9), 1, 0},
-		{rows(1, 1, 1, 1, 1, 1, 1, 1, 1, 1), 1, 0},
-		{rows(1, 1, 2, 2), 1, 0},
+		{[]float64{1, 1, 2, 2, 3, 3, 4, 4, 5, 5}, 2, 0}, {[]float64{1, 2, 2, 3, 3, 4, 4, 5, 5, 6}, 2, 1},
+		{[]float64{1, 2, 3, 4, 5, 5, 5, 6, 7, 8, 9}, 1, 0}, {[]float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, 1, 0},
 	} {
-		if every, first := findRepeats(x.rows); every != x.every || (every > 1 && first != x.first) {
-			t.Errorf("%v: one in %d from %d, want %d from %d", x.rows, every, first, x.every, x.first)
+		var rows [][]float64
+		for _, v := range x.pattern {
+			rows = append(rows, []float64{v})
 		}
+		every, first := findRepeats(rows)
+		must.Not(t, every != x.every || every > 1 && first != x.first, "%v: one in %d from %d", x.pattern, every, first)
 	}
 }
