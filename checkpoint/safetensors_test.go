@@ -74,17 +74,6 @@ func mustDecode(t *testing.T, data []byte) *Snapshot {
 	return must.Get(DecodeSafetensors(data))(t)
 }
 
-// A file as Python's safetensors lays it out: other types, no values, metadata of its own.
-func TestDecodeForeign(t *testing.T) {
-	s := mustDecode(t, file(`{"__metadata__":{"format":"pt"},"h":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},`+
-		`"i":{"dtype":"I32","shape":[],"data_offsets":[4,8]}}   `, 1, 2, 3, 4, 5, 6, 7, 8))
-	want := &Snapshot{Arrays: map[string]Array{
-		"h": {DType: "F16", Shape: []int64{2}, Data: []byte{1, 2, 3, 4}},
-		"i": {DType: "I32", Shape: []int64{}, Data: []byte{5, 6, 7, 8}},
-	}, Values: map[string]any{}, Metadata: map[string]string{"format": "pt"}}
-	must.Match(t, want, s, "read")
-}
-
 func TestDecodeErrors(t *testing.T) {
 	entry := func(text string, data ...byte) []byte { return file(`{"a":{`+text+`}}`, data...) }
 	for name, test := range map[string]struct {

@@ -33,75 +33,49 @@ func isaacArrays() []*npz.Array {
 func asIsaac(t *testing.T, c *Clip, exponentials, twice bool, sink float64) []*npz.Array {
 	t.Helper()
 	s := HumanoidSkeleton()
-	joints := s.Joints()
 	var dofNames, bodyNames []string
-	for _, j := range joints {
+	for _, j := range s.Joints() {
 		dofNames = append(dofNames, j.Name)
 	}
 	for _, b := range s.Bodies {
 		bodyNames = append(bodyNames, b.Name)
 	}
-	var dofs, places, turns, rates, linear, angular []float32
-	n, times := 0, 1
+	n, times := c.NumFrames(), 1
 	if twice {
 		times = 2
 	}
-	positions, rotations := make([]float64, 45), make([]float64, 60)
-	to32 := func(to *[]float32, values []float64) {
-		for _, x := range values {
-			*to = append(*to, float32(x))
-		}
-	}
-	for k := range c.NumFrames() {
-		row := append([]float64(nil), c.Frame(k)...)
-		row[2] -= sink
-		s.Forward(row, positions, rotations)
-		if exponentials {
-			at := 7
-			for _, b := range s.Bodies {
-				if len(b.Joints) == 3 {
-					v := b.rotation(row[at:]).Log()
-					copy(row[at:], v[:])
+	f := must.Get(lower(c, slices.Repeat([]float64{sink}, n)))(t).bodyMotion(bodyNames)
+	for k := range n {
+		for at, row := 0, c.Frame(k)[7:]; exponentials && at < 28; at++ {
+			if i := slices.IndexFunc(s.Bodies, func(b Body) bool {
+				return len(b.Joints) == 3 && b.Joints[0].Name == dofNames[at]
+			}); i >= 0 {
+				for d, x := range s.Bodies[i].rotation(row[at:]).Log() {
+					f.angles[28*k+at+d] = float32(x)
 				}
-				at += len(b.Joints)
 			}
 		}
-		for range times {
-			to32(&dofs, row[7:])
-			to32(&places, positions)
-			to32(&turns, rotations)
-			n++
-		}
 	}
-	rate := float32(30 * times)
+	array := func(name string, values []float32, shape ...int) *npz.Array {
+		var rows []float32
+		for row := range slices.Chunk(values, len(values)/n) {
+			rows = append(rows, slices.Repeat(row, times)...)
+		}
+		return npz.New(name, rows, append([]int{n * times}, shape...)...)
+	}
+	rate, dofs, rates := float32(30*times), []float32{}, []float32{}
+	for row := range slices.Chunk(f.angles, 28) {
+		dofs = append(dofs, slices.Repeat(row, times)...)
+	}
 	for i := range dofs {
-		next := dofs[min(i+28, len(dofs)-28+i%28)]
-		rates = append(rates, (next-dofs[i])*rate)
-	}
-	for k := range n { // of the bodies, as a smooth tool has them
-		a, b := max(0, k-times), min(n-1, k+times)
-		h := float64(b-a) / float64(rate)
-		for i := range 45 {
-			linear = append(linear, float32(float64(places[45*b+i]-places[45*a+i])/h))
-		}
-		for i := range 15 {
-			q := func(k int) (q rotation.Quat) {
-				for j := range q {
-					q[j] = float64(turns[60*k+4*i+j])
-				}
-				return q
-			}
-			for _, x := range rotation.Vector(q(a), q(b)) {
-				angular = append(angular, float32(x/h))
-			}
-		}
+		rates = append(rates, (dofs[min(i+28, len(dofs)-28+i%28)]-dofs[i])*rate)
 	}
 	return []*npz.Array{
 		npz.New("fps", []int64{int64(rate)}), npz.NewString("dof_names", dofNames, 28),
-		npz.NewString("body_names", bodyNames, 15), npz.New("dof_positions", dofs, n, 28),
-		npz.New("dof_velocities", rates, n, 28), npz.New("body_positions", places, n, 15, 3),
-		npz.New("body_rotations", turns, n, 15, 4), npz.New("body_linear_velocities", linear, n, 15, 3),
-		npz.New("body_angular_velocities", angular, n, 15, 3),
+		npz.NewString("body_names", bodyNames, 15), array("dof_positions", f.angles, 28),
+		npz.New("dof_velocities", rates, n*times, 28), array("body_positions", f.places, 15, 3),
+		array("body_rotations", f.turns, 15, 4), array("body_linear_velocities", f.linear, 15, 3),
+		array("body_angular_velocities", f.angular, 15, 3),
 	}
 }
 
@@ -165,23 +139,5 @@ func compareBodies(t *testing.T, c *Clip) {
 			must.Near(t, p.rotation(i).AngleTo(rotation.Of(f[q:])), 0, 0.02, "frame %d: rad that %s is off", k, b.Name)
 			must.Near(t, math.Sqrt(squaredDistance(at[:], f[x:x+3])), 0, 0.02, "frame %d: m that %s is off", k, b.Name)
 		}
-	}
-}
-
-// A clip whose pauses repeat frames now and then is not doubled, nor is one that stands still.
-func TestFindRepeats(t *testing.T) {
-	for _, x := range []struct {
-		pattern      []float64
-		every, first int
-	}{
-		{[]float64{1, 1, 2, 2, 3, 3, 4, 4, 5, 5}, 2, 0}, {[]float64{1, 2, 2, 3, 3, 4, 4, 5, 5, 6}, 2, 1},
-		{[]float64{1, 2, 3, 4, 5, 5, 5, 6, 7, 8, 9}, 1, 0}, {[]float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, 1, 0},
-	} {
-		var rows [][]float64
-		for _, v := range x.pattern {
-			rows = append(rows, []float64{v})
-		}
-		every, first := findRepeats(rows)
-		must.Not(t, every != x.every || every > 1 && first != x.first, "%v: one in %d from %d", x.pattern, every, first)
 	}
 }

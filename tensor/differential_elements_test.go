@@ -216,12 +216,16 @@ func reductions() (all []operation) {
 	for _, op := range []struct {
 		name    string
 		f       func(s *tensor.Scope, a tensor.Tensor, dim int64) tensor.Tensor
-		formula func(line []float64) []float64
+		formula func(a array, dim int64) array
 	}{
-		{"LogSoftmax", (*tensor.Scope).LogSoftmax, func(x []float64) []float64 { return apply(math.Log, softmax(x)) }},
-		{"Softmax", (*tensor.Scope).Softmax, softmax},
-		{"ArgMax", (*tensor.Scope).ArgMax, func(x []float64) []float64 {
-			return []float64{float64(slices.Index(x, slices.Max(x)))}
+		{"LogSoftmax", (*tensor.Scope).LogSoftmax, func(a array, dim int64) array {
+			return each(math.Log, a.softmax(dim))[0]
+		}},
+		{"Softmax", (*tensor.Scope).Softmax, array.softmax},
+		{"ArgMax", (*tensor.Scope).ArgMax, func(a array, dim int64) array {
+			return a.reduce([]int64{dim}, true, func(x []float64) float64 {
+				return float64(slices.Index(x, slices.Max(x)))
+			})
 		}},
 	} {
 		all = append(all, operation{op.name, 64, func(c *testCase) {
@@ -229,7 +233,7 @@ func reductions() (all []operation) {
 			dim := c.dim(len(shape))
 			c.say("dim %d", dim)
 			a := c.array(c.normal, shape...)
-			o := options{near: 1e-11, want: func() []array { return []array{a.lines(dim, op.formula)} }}
+			o := options{near: 1e-11, want: func() []array { return []array{op.formula(a, dim)} }}
 			if len(a.x) == 0 {
 				o.want = nil
 			}

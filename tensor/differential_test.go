@@ -57,7 +57,7 @@ var operations = slices.Concat(unaryOperations(), binaryOperations(), scalarOper
 	losses(), inPlaceOperations(), []operation{
 		{"Where", 32, drawWhere}, {"Clamp", 2, drawClamp}, {"GaussianLogProb", 512, drawGaussianLogProb},
 		{"GAE", 64, drawGAE}, {"ScalerForward", 32, drawScalerForward}, {"ScalerInverse", 8, drawScalerInverse},
-		{"ScalerUpdate", 8, drawScalerUpdate}, {"Optimizer", 32, drawOptimizer}, {"Pack", 8, drawPack},
+		{"ScalerUpdate", 8, drawScalerUpdate}, {"Optimizer", 32, drawOptimizer},
 	})
 
 func one(f scopeUnary) computation {

@@ -3,12 +3,7 @@ package tensor_test
 import (
 	"errors"
 	"fmt"
-	"os"
-	"runtime"
-	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
@@ -107,56 +102,8 @@ func TestNetworksShareLayers(t *testing.T) {
 	}
 }
 
-// A replay computes networks side by side, but first those whose results others read. Steps that read results come
-// after them.
-func TestReplaysOfSeveralNetworks(t *testing.T) {
-	skipWithoutEngine(t)
-	defer tensor.SetThreads(tensor.Threads())
-	gen, own := generator(t, 3), tensortest.NoGrad(t, tensor.CPU)
-	for _, threads := range []int{1, 2, 3} {
-		tensor.SetThreads(threads)
-		trunk, of := bound(t, 1, tensor.Tanh, 64, 200, 64)
-		head, ofHead := bound(t, 2, tensor.Tanh, 64, 150, 8)
-		other, ofOther := bound(t, 3, tensor.Tanh, 64, 100, 8)
-		x, loss := own.Zeros(512, 64), own.Zeros(1)
-		run := func(s *tensor.Scope) error {
-			for _, f := range []*tensor.Flat{of, ofHead, ofOther} {
-				f.ZeroGrad(s)
-			}
-			a, b := s.MLP(s.MLP(x, trunk), head), s.MLP(x, other)
-			sum := s.Sum(s.Square(s.Sub(s.Square(a), b)))
-			s.Copy(loss, s.Detach(sum))
-			s.Backward(sum)
-			return s.Err()
-		}
-		results := func(f func(*tensor.Scope) error) [][]float64 {
-			s := tensor.NewScope()
-			defer s.Close()
-			must.Do(t, f(s))
-			return [][]float64{tensortest.Float64s(t, s, loss), tensortest.Float64s(t, s, of.Grads),
-				tensortest.Float64s(t, s, ofHead.Grads), tensortest.Float64s(t, s, ofOther.Grads)}
-		}
-		g, s := newGraph(t, tensor.CPU), tensortest.WithGrad(t, tensor.CPU)
-		must.Do(t, g.Capture(s, func() error { return run(s) }))
-		var y tensor.Tensor
-		forward := newGraph(t, tensor.CPU)
-		must.Do(t, forward.Capture(own, func() error { y = own.MLP(x, trunk); return own.Err() }))
-		for i := range 3 {
-			own.Copy(x, own.Randn(gen, 512, 64))
-			must.Do(t, forward.Replay())
-			if !slices.Equal(tensortest.Float64s(t, own, y), tensortest.Float64s(t, own, own.MLP(x, trunk))) {
-				t.Errorf("%d threads: replay %d of a forward pass alone differs from it", threads, i)
-			}
-			want := results(run)
-			if got := results(func(*tensor.Scope) error { return g.Replay() }); !cmp.Equal(got, want) {
-				t.Errorf("%d threads: replay %d differs from the pass itself", threads, i)
-			}
-		}
-	}
-}
-
-// A replay is the pass itself where a network reads the gradient penalty of another one, where another network makes its
-// weights, and after a backward pass that was not recorded.
+// A replay is the pass itself where a network reads the results or the gradient penalty of another one, where another
+// network makes its weights, and after a backward pass that was not recorded.
 func TestReplays(t *testing.T) {
 	skipWithoutEngine(t)
 	defer tensor.SetThreads(tensor.Threads())
@@ -182,8 +129,9 @@ func TestReplays(t *testing.T) {
 			return own.MLP(rows, &tensor.Layers{Weights: []tensor.Tensor{own.MLP(x, maker)}, Biases: maker.Biases[1:],
 				Activations: []tensor.Activation{tensor.Tanh}})
 		},
-		"MLP":    func(s *tensor.Scope) tensor.Tensor { return s.MLP(x, critic) },
-		"Critic": func(s *tensor.Scope) tensor.Tensor { y, _ := s.Critic(x, critic); return y },
+		"MLP":      func(s *tensor.Scope) tensor.Tensor { return s.MLP(x, critic) },
+		"two MLPs": func(s *tensor.Scope) tensor.Tensor { return s.MLP(s.MLP(x, maker), critic) },
+		"Critic":   func(s *tensor.Scope) tensor.Tensor { y, _ := s.Critic(x, critic); return y },
 		"Recurrent": func(s *tensor.Scope) tensor.Tensor {
 			y, _ := s.Recurrent(x, tensor.Tensor{}, tensor.Tensor{}, 2, rnn)
 			return y
@@ -198,41 +146,6 @@ func TestReplays(t *testing.T) {
 		own.Copy(x, own.Randn(gen, 8, 8))
 		must.Do(t, g.Replay())
 		must.Same(t, tensortest.Float64s(t, s, y), tensortest.Float64s(t, s, pass(s)), "%s: replay", name)
-	}
-}
-
-// Gradients depend neither on which threads of the operating system call, nor on the addresses of the parameters.
-func TestGradientsRepeat(t *testing.T) {
-	if os.Getenv("GORL_ENGINE") == "torch" {
-		t.Skip("libtorch adds gradients up in an order that it counts by thread")
-	}
-	defer tensor.SetThreads(tensor.Threads())
-	tensor.SetThreads(4)
-	x := tensortest.NoGrad(t, tensor.CPU).Randn(generator(t, 3), 19, 128)
-	var want []float64
-	for i := range 20 {
-		s := tensor.NewScope()
-		nets, flats := [2]*tensor.Layers{}, [2]*tensor.Flat{}
-		for j := range nets {
-			k := (i + j) % 2
-			nets[k], flats[k] = bound(t, int64(k), tensor.Tanh, 128, 300+100*int64(k), 1)
-			flats[k].ZeroGrad(s)
-		}
-		loss := s.Add(s.Sum(s.MLP(s.Narrow(x, 0, 0, 16), nets[0])), s.Sum(s.MLP(x, nets[1])))
-		done := make(chan struct{})
-		go func() { // on another thread for some i
-			runtime.LockOSThread()
-			loss = s.Add(loss, s.Sum(s.MLP(s.Narrow(x, 0, 16, 3), nets[0])))
-			close(done)
-		}()
-		<-done
-		s.Backward(loss)
-		got := append(tensortest.Float64s(t, s, flats[0].Grads), tensortest.Float64s(t, s, flats[1].Grads)...)
-		if s.Close(); i == 0 {
-			want = got
-		} else if !slices.Equal(got, want) {
-			t.Fatalf("pass %d makes other gradients than the first", i)
-		}
 	}
 }
 

@@ -103,17 +103,6 @@ func TestOlderTree(t *testing.T) {
 	must.Match(t, want, must.Get(convert.FromTorch(v))(t).Values, "values of the changed tree")
 }
 
-// Names that cannot be nested stay in one dictionary.
-func TestNamesWithinNames(t *testing.T) {
-	s := checkpoint.NewSnapshot()
-	for _, name := range []string{"a", "a/b", "c/d"} {
-		s.Arrays[name] = checkpoint.ArrayFloat32([]int64{1}, []float32{1})
-	}
-	path := filepath.Join(t.TempDir(), "x.pt")
-	must.Do(t, convert.Write(path, s))
-	must.Same(t, slices.Sorted(maps.Keys(read(t, path).Arrays)), []string{"a", "a/b", "c/d"}, "names")
-}
-
 func TestRefuses(t *testing.T) {
 	dir := t.TempDir()
 	one := func(name string, dtype checkpoint.DType, bytes int) *checkpoint.Snapshot {

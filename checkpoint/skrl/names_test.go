@@ -26,20 +26,6 @@ func TestOrder(t *testing.T) {
 	must.Refused(parameterNames(s))(t, "list of parameters")
 }
 
-func TestSplitName(t *testing.T) {
-	for base, want := range map[string][2]string{
-		"policy_1000.pt":             {"policy", "value_1000.pt"},
-		"value_preprocessor_1000.pt": {"value_preprocessor", "value_1000.pt"},
-		"best_optimizer.pt":          {"optimizer", "best_value.pt"},
-		"model.pt":                   {"", ""},
-	} {
-		module, sibling := splitName(base)
-		if module != want[0] || module != "" && sibling("value") != want[1] {
-			t.Errorf("%s: %q, %q; want %q", base, module, sibling("value"), want)
-		}
-	}
-}
-
 // A network is matched by name, or by order if any name differs.
 func TestMatch(t *testing.T) {
 	list := func(names ...string) []parameter {
