@@ -204,24 +204,25 @@ func (m *memFS) Create(name string) (durable.File, error) {
 	return &memHandle{fs: m, name: name, file: m.names[name]}, nil
 }
 
-func (m *memFS) Open(name string) (durable.File, error) {
-	if err := m.fault("open", name); err != nil {
-		return nil, err
-	}
+// find counts an operation on a file that must be there.
+func (m *memFS) find(op, name string) (*memFile, error) {
+	err := m.fault(op, name)
 	f := m.names[name]
-	if f == nil {
-		return nil, pathError("open", name, fs.ErrNotExist)
+	if err == nil && f == nil {
+		err = pathError(op, name, fs.ErrNotExist)
 	}
-	return &memHandle{fs: m, name: name, file: f}, nil
+	return f, err
+}
+
+func (m *memFS) Open(name string) (durable.File, error) {
+	f, err := m.find("open", name)
+	return &memHandle{fs: m, name: name, file: f}, err
 }
 
 func (m *memFS) Stat(name string) (fs.FileInfo, error) {
-	if err := m.fault("stat", name); err != nil {
+	f, err := m.find("stat", name)
+	if err != nil {
 		return nil, err
-	}
-	f := m.names[name]
-	if f == nil {
-		return nil, pathError("stat", name, fs.ErrNotExist)
 	}
 	return memInfo{path.Base(name), int64(len(f.data))}, nil
 }
@@ -241,42 +242,34 @@ func (m *memFS) ReadDir(dir string) ([]fs.DirEntry, error) {
 }
 
 func (m *memFS) Link(from, to string) error {
-	if err := m.fault("link", to); err != nil {
-		return err
-	}
+	f, err := m.find("link", from)
 	switch {
+	case err != nil:
+		return err
 	case m.noLinks:
 		return pathError("link", to, errors.ErrUnsupported)
-	case m.names[from] == nil:
-		return pathError("link", from, fs.ErrNotExist)
 	case m.names[to] != nil:
 		return pathError("link", to, fs.ErrExist)
 	}
-	m.names[to] = m.names[from]
+	m.names[to] = f
 	return nil
 }
 
 func (m *memFS) Rename(from, to string) error {
-	if err := m.fault("rename", to); err != nil {
-		return err
+	f, err := m.find("rename", from)
+	if err == nil {
+		m.names[to] = f
+		delete(m.names, from)
 	}
-	if m.names[from] == nil {
-		return pathError("rename", from, fs.ErrNotExist)
-	}
-	m.names[to] = m.names[from]
-	delete(m.names, from)
-	return nil
+	return err
 }
 
 func (m *memFS) Remove(name string) error {
-	if err := m.fault("remove", name); err != nil {
-		return err
+	_, err := m.find("remove", name)
+	if err == nil {
+		delete(m.names, name)
 	}
-	if m.names[name] == nil {
-		return pathError("remove", name, fs.ErrNotExist)
-	}
-	delete(m.names, name)
-	return nil
+	return err
 }
 
 func (m *memFS) SyncDir(dir string) error {

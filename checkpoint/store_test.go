@@ -52,9 +52,8 @@ func wantLatest(t *testing.T, s *Store, step int64) []*DamagedError {
 // The snapshot that was saved last is the latest, whatever its step or name. Keep retains the newest.
 func TestStore(t *testing.T) {
 	s := diskStore(t, 2)
-	if _, _, err := s.Latest(); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), s.Dir()) {
-		t.Errorf("an empty store gives %v", err)
-	}
+	_, _, err := s.Latest()
+	must.Not(t, !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), s.Dir()), "an empty store gives %v", err)
 	for _, step := range []int64{100, 200, 10, 4, 5} {
 		path := mustSave(t, s, step)
 		must.Is(t, path, filepath.Join(s.Dir(), fmt.Sprintf("agent_%d.safetensors", step)), "path")
@@ -78,9 +77,8 @@ func TestStore(t *testing.T) {
 
 func TestBest(t *testing.T) {
 	s := diskStore(t, 1)
-	if _, _, err := s.Best(); !errors.Is(err, ErrNone) {
-		t.Errorf("no best yet: %v", err)
-	}
+	_, _, err := s.Best()
+	must.Not(t, !errors.Is(err, ErrNone), "no best yet: %v", err)
 	for step := int64(1); step <= 3; step++ {
 		must.Get(s.SaveBest("best", step, contents(step)))(t)
 		mustSave(t, s, step) // retention keeps the best

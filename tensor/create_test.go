@@ -29,18 +29,15 @@ func roundTrip[T tensor.Element](t *testing.T, dtype tensor.DType, x, y []T) {
 		data[0] = y[0] // From has copied
 		got := make([]T, n)
 		must.Do(t, errors.Join(s.Err(), tensor.Read(a, got)))
-		if !slices.Equal(got, x) || tensor.TypeOf(a) != dtype || !slices.Equal(tensor.Shape(a), []int64{n, 1}) {
-			t.Errorf("From %v is %v %v and reads as %v", x, tensor.TypeOf(a), tensor.Shape(a), got)
-		}
-		memory, err := tensor.Bytes(s.Narrow(a, 0, 1, n-1))
-		if err = errors.Join(err, tensor.Write(a, y), tensor.Read(a, got)); err != nil || !slices.Equal(got, y) {
-			t.Errorf("after Write of %v it reads as %v, %v", y, got, err)
-		}
+		must.Same(t, got, x, "read")
+		must.Is(t, tensor.TypeOf(a), dtype, "type")
+		must.Same(t, tensor.Shape(a), []int64{n, 1}, "shape")
+		memory := must.Get(tensor.Bytes(s.Narrow(a, 0, 1, n-1)))(t)
+		must.Do(t, errors.Join(tensor.Write(a, y), tensor.Read(a, got)))
+		must.Same(t, got, y, "read after Write")
 		clear(memory)
-		var zero T
-		if err := tensor.Read(a, got); err != nil || got[0] != y[0] || got[1] != zero || got[n-1] != zero {
-			t.Errorf("the tensor has %v, %v after the bytes of a part were cleared", got, err)
-		}
+		must.Do(t, tensor.Read(a, got))
+		must.Same(t, got, append(y[:1:1], make([]T, n-1)...), "read after the bytes of a part were cleared")
 	})
 }
 
@@ -76,10 +73,8 @@ func TestConversions(t *testing.T) {
 	wantNear(t, "written through a transpose", tensortest.Float64s(t, s, m), []float64{10, 30, 50, 20, 40, 60}, 0)
 
 	empty := tensor.From(s, []float32{}, 0, 3)
-	memory, err := tensor.Bytes(empty)
-	if err != nil || len(memory) != 0 || tensor.Write(empty, []bool(nil)) != nil {
-		t.Errorf("the memory of nothing is %v, %v", memory, err)
-	}
+	must.Is(t, len(must.Get(tensor.Bytes(empty))(t)), 0, "bytes of nothing")
+	must.Do(t, tensor.Write(empty, []bool(nil)))
 	must.Refused(tensor.Bytes(columns))(t, "tensor: Bytes [3 2]", "contiguous")
 	must.Refused(tensor.Item(m))(t, "tensor: Item [2 3]: ")
 	wantError(t, tensor.Read(a, flags[:2]), "tensor: Read [3]: ", "3 elements", "2")

@@ -26,16 +26,12 @@ func parameters(t testing.TB, names []string, shapes [][]int64) []tensor.Paramet
 }
 
 func newFlat(t testing.TB, params []tensor.Parameter) *tensor.Flat {
-	t.Helper()
 	return newFlatOn(t, tensor.CPU, params)
 }
 
 func newFlatOn(t testing.TB, d tensor.Device, params []tensor.Parameter) *tensor.Flat {
 	t.Helper()
-	f, err := tensor.NewFlat(params, d)
-	must.Do(t, err)
-	t.Cleanup(f.Close)
-	return f
+	return tensortest.Opened[*tensor.Flat](t)(tensor.NewFlat(params, d))
 }
 
 func TestFlat(t *testing.T) { onDevices(t, testFlat) }
@@ -96,16 +92,12 @@ func TestFlatSharedAndFixed(t *testing.T) {
 	again := s.Contiguous(p[0].Tensor) // another handle of the same tensor
 	f := newFlat(t, append(p, tensor.Parameter{Name: "value/trunk", Tensor: p[0].Tensor},
 		tensor.Parameter{Name: "target/trunk", Tensor: again}))
-	if f.Len() != 8 || len(f.Entries()) != 3 {
-		t.Errorf("%d elements in %v", f.Len(), f.Entries())
-	}
+	must.Not(t, f.Len() != 8 || len(f.Entries()) != 3, "%d elements in %v", f.Len(), f.Entries())
 	s.Backward(s.Sum(s.Mul(s.Add(p[0].Tensor, again), p[2].Tensor)))
 	fixed := tensortest.Float64s(t, s, p[2].Tensor)
 	wantNear(t, "gradients", tensortest.Float64s(t, s, f.Grads),
 		[]float64{2 * fixed[0], 2 * fixed[1], 2 * fixed[0], 2 * fixed[1], 0, 0, 0, 0}, 1e-6)
-	if tensor.RequiresGrad(p[2].Tensor) {
-		t.Error("autograd follows a fixed parameter")
-	}
+	must.Is(t, tensor.RequiresGrad(p[2].Tensor), false, "autograd follows a fixed parameter")
 }
 
 func TestFlatRefuses(t *testing.T) {
@@ -122,9 +114,7 @@ func TestFlatRefuses(t *testing.T) {
 	} {
 		_, err := tensor.NewFlat(test.params, tensor.CPU)
 		wantError(t, err, "tensor: NewFlat: ", test.want)
-		if tensor.RequiresGrad(one.Tensor) {
-			t.Error("a refused call changed a parameter")
-		}
+		must.Is(t, tensor.RequiresGrad(one.Tensor), false, "a refused call changed a parameter")
 	}
 	// A parameter is part of one open Flat.
 	first, err := tensor.NewSharedFlat([]tensor.Parameter{one}, tensor.CPU, 0, "agent 1")

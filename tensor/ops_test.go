@@ -11,10 +11,9 @@ import (
 
 func TestActivationNames(t *testing.T) {
 	for _, name := range append(description.Activations(), "") {
-		f, err := tensor.ParseActivation(name)
-		if err != nil || formulas[f] == nil || f.String() != cmp.Or(name, "identity") {
-			t.Errorf("%q reads as %v (%v), or TestDifferential has no formula", name, f, err)
-		}
+		f := must.Get(tensor.ParseActivation(name))(t)
+		must.Is(t, f.String(), cmp.Or(name, "identity"), "%q", name)
+		must.Not(t, formulas[f] == nil, "TestDifferential has no formula of %q", name)
 	}
 	must.Refused(tensor.ParseActivation("ellu"))(t, "tensor:", "ellu", "leaky_relu", "selu")
 }

@@ -122,10 +122,7 @@ func TestOptimizerBitsOfEveryPlace(t *testing.T) {
 				must.Do(t, tensor.Write(f.Grads, slices.Repeat([]float32{float32(g)}, n)))
 				o.Step(s)
 				got := tensortest.Float32s(t, s, f.Values)
-				if i := slices.IndexFunc(got, func(x float32) bool { return x != got[0] }); i >= 0 {
-					t.Errorf("%+v: element %d is %v, element 0 is %v", cfg, i, got[i], got[0])
-					break
-				}
+				must.Same(t, got, slices.Repeat(got[:1], n), "%+v: elements", cfg)
 			}
 		}
 	}

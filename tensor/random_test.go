@@ -16,10 +16,7 @@ func generator(t testing.TB, seed int64) *tensor.Generator { return generatorOn(
 
 func generatorOn(t testing.TB, d tensor.Device, seed int64) *tensor.Generator {
 	t.Helper()
-	g, err := tensor.NewGenerator(seed, d)
-	must.Do(t, err)
-	t.Cleanup(g.Close)
-	return g
+	return tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(seed, d))
 }
 
 // draw takes numbers of every kind, in an amount that leaves half of a Box-Muller pair behind.
@@ -84,9 +81,7 @@ func testDistributions(t *testing.T, d tensor.Device) {
 	const n = 100_000
 	check := func(what string, got, want, deviation float64) {
 		t.Helper()
-		if math.Abs(got-want) > 5*deviation/math.Sqrt(n) {
-			t.Errorf("%s is %g, want about %g", what, got, want)
-		}
+		must.Near(t, got, want, 5*deviation/math.Sqrt(n), "%s", what)
 	}
 	normal := tensortest.Float64s(t, s, s.Randn(g, n))
 	check("the mean of Randn", stat.Mean(normal, nil), 0, 1)

@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -153,13 +152,10 @@ func FuzzSnapshot(f *testing.F) {
 			}
 			for name, a := range like.Arrays {
 				got := s.Arrays[name]
-				if got.DType != a.DType || !slices.Equal(got.Shape, a.Shape) {
-					t.Errorf("%s became %s %v", name, got.DType, got.Shape)
-				}
+				must.Is(t, got.DType, a.DType, "type of %s", name)
+				must.Same(t, got.Shape, a.Shape, "shape of %s", name)
 			}
-			if err := checkpoint.EncodeSafetensors(io.Discard, s); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, checkpoint.EncodeSafetensors(io.Discard, s))
 		}
 	})
 }

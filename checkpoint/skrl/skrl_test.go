@@ -1,7 +1,6 @@
 package skrl_test
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"os"
@@ -149,9 +148,7 @@ func TestSeparately(t *testing.T) {
 		if strings.HasPrefix(name, "policy/") {
 			want = all.Arrays[name]
 		}
-		if !bytes.Equal(x.Data, want.Data) {
-			t.Errorf("%s is neither the file's nor the agent's", name)
-		}
+		must.Same(t, x.Data, want.Data, "%s of the file or the agent", name)
 	}
 }
 

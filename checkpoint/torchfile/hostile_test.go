@@ -176,9 +176,7 @@ func TestRefusesArchives(t *testing.T) {
 
 // use writes a value that was read, and looks at all of its tensors.
 func use(t *testing.T, v any) {
-	if err := Write(new(bytes.Buffer), v); err != nil {
-		t.Errorf("what was read cannot be written: %v", err)
-	}
+	must.Do(t, Write(new(bytes.Buffer), v))
 	dump(v)
 }
 
@@ -207,9 +205,7 @@ func FuzzPickle(f *testing.F) {
 			return
 		}
 		var e *Error
-		if !errors.As(err, &e) {
-			t.Errorf("an error of another kind: %v", err)
-		}
+		must.Not(t, !errors.As(err, &e), "an error of another kind: %v", err)
 	})
 }
 

@@ -44,12 +44,7 @@ func dump(v any) string {
 
 func openDict(t *testing.T, path string) *Dict {
 	t.Helper()
-	v := must.Get(Open(path))(t)
-	d, ok := v.(*Dict)
-	if !ok {
-		t.Fatalf("%T, want a dict", v)
-	}
-	return d
+	return must.Get(Open(path))(t).(*Dict)
 }
 
 // What PyTorch wrote is read as what it was.
@@ -82,22 +77,14 @@ func TestReadsPyTorchsFile(t *testing.T) {
 		7: "string(an integer key)", "text": "string(grüße)", "bytes": "[]uint8([0 255])",
 		"numpy": "list(float64(0.5), float64(0.25), int64(-3), bool(true))",
 	} {
-		v, ok := d.Get(key)
-		if !ok {
-			t.Errorf("%v is missing", key)
-		} else if got := dump(v); got != want {
-			t.Errorf("%v is %s, want %s", key, got, want)
-		}
+		v, _ := d.Get(key)
+		must.Is(t, dump(v), want, "%v", key)
 	}
 	v, _ := d.Get("transposed")
-	x, err := v.(checkpoint.Array).Float32s()
-	if err != nil || len(x) != 24 || x[1] != 6 || x[4] != 1 || x[23] != 23 {
-		t.Errorf("transposed: %v, %v", x, err)
-	}
+	x := must.Get(v.(checkpoint.Array).Float32s())(t)
+	must.Not(t, len(x) != 24 || x[1] != 6 || x[4] != 1 || x[23] != 23, "transposed: %v", x)
 	m, _ := d.Get("module")
-	if state := m.(*Dict); !state.Ordered || state.Len() != 2 {
-		t.Errorf("a module's state is %s", dump(m))
-	}
+	must.Not(t, !m.(*Dict).Ordered || m.(*Dict).Len() != 2, "a module's state is %s", dump(m))
 }
 
 func TestReadsEveryProtocol(t *testing.T) {
@@ -118,9 +105,7 @@ func TestRoundTrip(t *testing.T) {
 	must.Do(t, Write(&two, d))
 	must.Is(t, two.String(), one.String(), "bytes of the same value")
 	for _, entry := range must.Get(zip.NewReader(bytes.NewReader(one.Bytes()), int64(one.Len())))(t).File {
-		if at, err := entry.DataOffset(); err != nil || at%64 != 0 {
-			t.Errorf("the data of %s begin at byte %d, %v", entry.Name, at, err)
-		}
+		must.Is(t, must.Get(entry.DataOffset())(t)%64, 0, "where the data of %s begin", entry.Name)
 	}
 	back := must.Get(Read(bytes.NewReader(one.Bytes()), int64(one.Len())))(t)
 	must.Is(t, dump(back), dump(d), "read back")
@@ -182,8 +167,6 @@ func TestPeersPyTorchReads(t *testing.T) {
 		"testdata/values.pt")
 	for _, want := range []string{"'whole': ('torch.float32', torch.Size([2, 3]), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])",
 		"'double': ('torch.float64', torch.Size([]), 0.1)", "equal"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("Python says %s, want %s", out, want)
-		}
+		must.Not(t, !strings.Contains(out, want), "Python says %s, want %s", out, want)
 	}
 }
