@@ -120,6 +120,7 @@ func TestAMASS(t *testing.T) {
 		i := s.Body(name)
 		near(t, name, positions[3*i:3*i+3], want[:]...)
 	}
+	must.Get(Humanoid(c))(t)
 	arrays := amassArrays()
 	arrays[2].Name = "mocap_frame_rate" // as in SMPL-X files
 	must.Near(t, must.Get(parse(npzOf(t, arrays...), "person"))(t).Duration(), 3./120, 1e-9, "s")

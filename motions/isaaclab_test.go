@@ -11,23 +11,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
-// isaacArrays is a sound clip of 4 frames, 2 degrees of freedom and 3 bodies.
-func isaacArrays() []*npz.Array {
-	const n, d, b = 4, 2, 3
-	zeros := func(w int) []float32 { return make([]float32, n*w) }
-	rotations := zeros(4 * b)
-	for i := 0; i < len(rotations); i += 4 {
-		rotations[i] = 1
-	}
-	return []*npz.Array{
-		npz.New("fps", []int64{50}), npz.NewString("dof_names", []string{"hip", "knee"}, d),
-		npz.NewString("body_names", []string{"pelvis", "thigh", "shin"}, b),
-		npz.New("dof_positions", zeros(d), n, d), npz.New("dof_velocities", zeros(d), n, d),
-		npz.New("body_positions", zeros(3*b), n, b, 3), npz.New("body_rotations", rotations, n, b, 4),
-		npz.New("body_linear_velocities", zeros(3*b), n, b, 3), npz.New("body_angular_velocities", zeros(3*b), n, b, 3),
-	}
-}
-
 // asIsaac returns the arrays of a humanoid clip as Isaac Lab's files hold it: exponential maps, every frame twice at 60
 // frames a second, velocities of forward differences, and everything lower by sink metres.
 func asIsaac(t *testing.T, c *Clip, exponentials, twice bool, sink float64) []*npz.Array {
