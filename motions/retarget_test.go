@@ -58,10 +58,7 @@ func robot() *Skeleton {
 		s.Bodies = append(s.Bodies, b)
 		return &s.Bodies[len(s.Bodies)-1]
 	}
-	sides := map[string]float64{"left_": 1, "right_": -1}
-	add("pelvis", "", [3]float64{}, -1, 0, 0)
-	for _, side := range []string{"left_", "right_"} {
-		y := sides[side]
+	leg := func(side string, y float64) {
 		add(side+"hip_pitch_link", "pelvis", [3]float64{0, 0.06 * y, -0.1}, 1, -2.5, 2.8)
 		roll := add(side+"hip_roll_link", side+"hip_pitch_link", [3]float64{0, 0.05 * y, 0}, 0, -0.5, 0.5)
 		roll.Orientation = rotation.About([3]float64{0, 1, 0}, -0.2)
@@ -76,16 +73,20 @@ func robot() *Skeleton {
 			foot.Contacts = append(foot.Contacts, Contact{At: at, Radius: 0.005})
 		}
 	}
-	add("waist_yaw_link", "pelvis", [3]float64{}, 2, -2.6, 2.6)
-	add("torso_link", "waist_yaw_link", [3]float64{0, 0, 0.05}, 1, -0.5, 0.5)
-	for _, side := range []string{"left_", "right_"} {
-		y := sides[side]
+	arm := func(side string, y float64) {
 		add(side+"shoulder_pitch_link", "torso_link", [3]float64{0, 0.1 * y, 0.25}, 1, -3, 2.6)
 		add(side+"shoulder_roll_link", side+"shoulder_pitch_link", [3]float64{0, 0.04 * y, 0}, 0, -2.2, 2.2)
 		add(side+"shoulder_yaw_link", side+"shoulder_roll_link", [3]float64{0, 0, -0.1}, 2, -2.6, 2.6)
 		add(side+"elbow_link", side+"shoulder_yaw_link", [3]float64{0.01, 0, -0.08}, 1, -1, 2.1)
 		add(side+"wrist_roll_link", side+"elbow_link", [3]float64{0.2, 0, 0}, 0, -2, 2)
 	}
+	add("pelvis", "", [3]float64{}, -1, 0, 0)
+	leg("left_", 1)
+	leg("right_", -1)
+	add("waist_yaw_link", "pelvis", [3]float64{}, 2, -2.6, 2.6)
+	add("torso_link", "waist_yaw_link", [3]float64{0, 0, 0.05}, 1, -0.5, 0.5)
+	arm("left_", 1)
+	arm("right_", -1)
 	return s
 }
 
