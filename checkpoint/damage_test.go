@@ -55,8 +55,8 @@ func TestDamage(t *testing.T) {
 				reported = path
 			}
 			damaged := wantLatest(t, s, 1)
-			must.Not(t, len(damaged) != 1 || damaged[0].Path != reported || !strings.Contains(damaged[0].Reason, d.want),
-				"reported: %v; want %s: …%s…", damaged, reported, d.want)
+			must.Not(t, len(damaged) != 1 || damaged[0].Path != reported ||
+				!strings.Contains(damaged[0].Reason, d.want), "reported: %v; want %s: %s", damaged, reported, d.want)
 			var typed *DamagedError
 			_, fromLoad := Load(path)
 			must.Not(t, !errors.As(fromLoad, &typed) && !errors.Is(fromLoad, fs.ErrNotExist), "Load gives %v", fromLoad)
@@ -111,8 +111,7 @@ func TestBitFlips(t *testing.T) {
 			unnoticed++
 			must.Match(t, good, got, "a flipped bit in %s was not noticed", path)
 		}
-		must.Not(t, path == data && unnoticed > 0 || unnoticed > 75, "%d of 300 flips in %s were not noticed", unnoticed,
-			path)
+		must.Not(t, path == data && unnoticed > 0 || unnoticed > 75, "%d flips in %s were not noticed", unnoticed, path)
 		must.Do(t, os.WriteFile(path, whole, 0o644))
 	}
 }

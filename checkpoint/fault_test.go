@@ -131,7 +131,7 @@ func TestLatestFaults(t *testing.T) {
 			continue
 		}
 		must.Do(t, verify(got))
-		must.Not(t, got.Manifest.Step == 1 && len(damaged) == 0, "operation %d: an older snapshot without a report", failAt)
+		must.Not(t, got.Manifest.Step == 1 && len(damaged) == 0, "operation %d: an older one without a report", failAt)
 	}
 }
 

@@ -61,7 +61,7 @@ func TestPlanar(t *testing.T) {
 		must.Not(t, c.Loop() != LoopWrap || c.Name() != "human" || math.Abs(c.Duration()-gait.Duration()) > 1e-9,
 			"%v: %v, %s, %g s", x, c.Loop(), c.Name(), c.Duration())
 		lift := c.Frame(0)[1] - gait.Frame(0)[1]
-		must.Near(t, lift, 0, 0.02, "%v: m that the pelvis is higher", x) // the gait's own feet are smoothed to about that
+		must.Near(t, lift, 0, 0.02, "%v: m that the pelvis is higher", x) // the gait's own feet are smoothed so much
 		for k := range c.NumFrames() {
 			want := append([]float64(nil), gait.Frame(k)...)
 			want[1] += lift
@@ -74,8 +74,8 @@ func TestPlanar(t *testing.T) {
 	must.Refused(Planar(gait))(t, "motions: gait: ", "DeepMimic's humanoid")
 }
 
-// At any speed, sideways and in turning, feet that stand do not slide and none is under the floor, and a loop begins where
-// the last one ended. TestPhases of package metrics has the legs' phases.
+// At any speed, sideways and in turning, feet that stand do not slide and none is under the floor, and a loop begins
+// where the last one ended. TestPhases of package metrics has the legs' phases.
 func TestTrot(t *testing.T) {
 	s := QuadrupedSkeleton()
 	stand := s.zero()
@@ -84,7 +84,7 @@ func TestTrot(t *testing.T) {
 		stand[8+3*i], stand[9+3*i] = 0.9, -1.8
 	}
 	cfg := TrotConfig{Stand: stand, Feet: []string{"RL_foot", "FR_foot", "FL_foot", "RR_foot"}}
-	for _, v := range [][3]float64{{-0.5, 0, 0}, {}, {2, 0, 0}, {0, 0.4, 0}, {0.5, -0.3, 0}, {0, 0, 1}, {0.6, 0.1, -0.8}} {
+	for _, v := range [][3]float64{{-0.5}, {}, {2}, {0, 0.4}, {0.5, -0.3}, {0, 0, 1}, {0.6, 0.1, -0.8}} {
 		cfg.Forward, cfg.Left, cfg.Turn = v[0], v[1], v[2]
 		c := must.Get(s.Trot(cfg))(t)
 		r := Check(c)

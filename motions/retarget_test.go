@@ -232,7 +232,8 @@ func TestRetargetNeedsARestPose(t *testing.T) {
 // The names of several archives' skeletons are known.
 func TestPairBodies(t *testing.T) {
 	must.Is(t, plainName("mixamorig:UpperLeg_L"), "leftupperleg", "plain name")
-	parts := strings.Fields("pelvis torso head right_upper_arm right_lower_arm right_hand right_thigh right_shin right_foot")
+	parts := strings.Fields("pelvis torso head right_upper_arm right_lower_arm right_hand right_thigh right_shin " +
+		"right_foot")
 	mirror := strings.NewReplacer("Right", "Left", "right", "left", "_R", "_L")
 	for _, names := range []string{
 		"Hips Spine2 Head RightArm RightForeArm RightHand RightUpLeg RightLeg RightFoot",             // LAFAN1

@@ -115,7 +115,7 @@ func TestOverlappingMotions(t *testing.T) {
 			later := int(math.Round(float64(second[0]-first[0]) / step))
 			seen[later]++
 			for h := range 3 {
-				must.Near(t, float64(second[2*h]-first[0]), step*float64(h+later), 1e-5, "windows %v and %v", first, second)
+				must.Near(t, float64(second[2*h]-first[0]), step*float64(h+later), 1e-5, "rows %v, %v", first, second)
 			}
 			must.Not(t, loop == LoopNone && (first[0] < 0 || second[4] > 2+1e-5), "rows %v and %v leave the clip",
 				first, second)
@@ -131,7 +131,7 @@ func TestSourceRejects(t *testing.T) {
 	good := SourceConfig{History: 1, TimeStep: 1, Features: clock}
 	must.Refused(NewSource(good))(t, "motions: ", "at least one clip")
 	must.Refused(NewSource(good, a, raw))(t, "motions: ", "1 and 2 values")
-	must.Refused(NewSource(SourceConfig{History: 1, TimeStep: math.NaN(), Features: clock}, a))(t, "motions: ", "TimeStep")
+	must.Refused(NewSource(SourceConfig{History: 1, TimeStep: math.NaN(), Features: clock}, a))(t, "TimeStep")
 	must.Refused(must.Get(NewSource(good, a))(t).CollectReferenceMotions(-1, rand.New(rand.NewPCG(7, 8))))(t, "-1")
 	must.Refused(a.WithWeight(math.Inf(1)))(t, "motions: a: ", "weight")
 	must.Is(t, must.Get(a.WithWeight(5))(t).Weight(), 5, "weight")

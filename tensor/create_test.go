@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
@@ -97,7 +100,30 @@ func TestDevices(t *testing.T) {
 	must.Is(t, tensor.CUDA(1).String(), "cuda:1", "name")
 }
 
+// TestOneCore starts a process that sees one core of this machine: a container, or a small server.
+func TestOneCore(t *testing.T) {
+	taskset, err := exec.LookPath("taskset")
+	if err != nil {
+		t.Skip("there is no taskset, which is part of util-linux:", err)
+	}
+	// "pid 12's current affinity list: 0-3,6"
+	core := must.Run(t, exec.Command(taskset, "-cp", strconv.Itoa(os.Getpid())))
+	list := strings.TrimSpace(core[strings.LastIndexByte(core, ' ')+1:])
+	cmd := exec.Command(taskset, "-c", list[:strings.IndexFunc(list+",",
+		func(r rune) bool { return !unicode.IsDigit(r) })], os.Args[0], "-test.run=^TestThreads$")
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "OMP_NUM_THREADS=") || strings.HasPrefix(v, "MKL_NUM_THREADS=")
+	})
+	cmd.Env = append(cmd.Env, oneCore+"=1")
+	must.Run(t, cmd)
+}
+
+// oneCore says that TestOneCore has started the process, without the variable OMP_NUM_THREADS.
+const oneCore = "GORL_TEST_ONE_CORE"
+
 func TestThreads(t *testing.T) {
+	value, set := os.LookupEnv("OMP_NUM_THREADS")
+	must.Not(t, set && os.Getenv(oneCore) != "", "importing this package has set OMP_NUM_THREADS=%s", value)
 	want, err := strconv.Atoi(os.Getenv("GORL_THREADS"))
 	if err != nil {
 		want = 1

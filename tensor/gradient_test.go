@@ -74,8 +74,8 @@ func checkGradients(t *testing.T, f function, ops ...array) {
 				down, _ := differentiate(t, f, ops, power, second)
 				o.x[k] = old
 				want := (up - down) / (2 * h)
-				must.Near(t, grads[i][k], want, 1e-7*(1+math.Abs(want)), "second %v: derivative by element %d of input %d",
-					second, k, i)
+				must.Near(t, grads[i][k], want, 1e-7*(1+math.Abs(want)),
+					"second %v: derivative by element %d of input %d", second, k, i)
 			}
 		}
 	}

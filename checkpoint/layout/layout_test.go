@@ -24,7 +24,7 @@ func TestNames(t *testing.T) {
 		must.Is(t, got, want, "name")
 	}
 	o, prefix, p, ok := CutMoment(ExpAvgSq("o", "n/w"))
-	must.Not(t, !ok || o != "o" || p != "n/w" || prefix != "o/exp_avg_sq/", "a moment is cut into %q, %q, %q", o, prefix, p)
+	must.Not(t, !ok || o != "o" || p != "n/w" || prefix != "o/exp_avg_sq/", "a moment is %q, %q, %q", o, prefix, p)
 }
 
 // An agent of a group is taken out of the group's snapshot; a snapshot says which networks and optimizers it has.
@@ -35,8 +35,8 @@ func TestGroups(t *testing.T) {
 		for _, name := range []string{"policy/w", "value/w", "optimizer/exp_avg/policy/w", "rollout/rewards"} {
 			group.Arrays[Parameter(Member(i), name)] = checkpoint.ArrayFloat32([]int64{1}, []float32{1})
 		}
-		group.Values[Member(i)] = map[string]any{RolloutSteps: int64(1), OptimizerSteps: map[string]any{
-			"optimizer": int64(1), "discriminator_optimizer": int64(0)}, Architectures: map[string]any{"discriminator": nil}}
+		group.Values[Member(i)] = map[string]any{RolloutSteps: int64(1), Architectures: map[string]any{"discriminator": nil},
+			OptimizerSteps: map[string]any{"optimizer": int64(1), "discriminator_optimizer": int64(0)}}
 	}
 	must.Is(t, Agents(group.Values)[1].Prefix, "agent_1/", "prefix")
 	own, ok := MemberOf(group, 1)

@@ -128,7 +128,8 @@ func TestRefusesDamaged(t *testing.T) {
 }
 
 func TestRefusesUnsupported(t *testing.T) {
-	conjugate := strings.TrimSuffix(rebuilt("K\x00", "K\x01\x85", "K\x01\x85"), "tR.") + "}X\x04\x00\x00\x00conj\x88stR."
+	conjugate := strings.TrimSuffix(rebuilt("K\x00", "K\x01\x85", "K\x01\x85"), "tR.") +
+		"}X\x04\x00\x00\x00conj\x88stR."
 	for words, pickle := range map[string]string{"protocol is 6": "\x80\x06.", "type List": "\x80\x02}]K\x01s.",
 		"QInt8Storage": "\x80\x02ctorch\nQInt8Storage\n.", "conjugate": conjugate} {
 		refuses(t, words, pickle, Unsupported, words)
