@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -34,33 +35,23 @@ func contents(step int64) *Snapshot {
 
 // verify returns an error unless a snapshot equals contents(step), by the manifest's step.
 func verify(got *Saved) error {
-	want := contents(got.Manifest.Step)
-	step, err := got.Snapshot.Int("step")
-	if err != nil {
-		return err
+	if got == nil {
+		return errors.New("no snapshot")
 	}
-	if step != got.Manifest.Step || len(got.Snapshot.Arrays) != len(want.Arrays) {
-		return fmt.Errorf("step %d of %d arrays, want %d of %d", step, len(got.Snapshot.Arrays), got.Manifest.Step,
-			len(want.Arrays))
-	}
-	for name, a := range want.Arrays {
-		if string(got.Snapshot.Arrays[name].Data) != string(a.Data) {
-			return fmt.Errorf("array %q is not what step %d wrote", name, step)
-		}
+	if want := contents(got.Manifest.Step); !reflect.DeepEqual(got.Snapshot, want) {
+		return fmt.Errorf("step %d: %v, want %v", got.Manifest.Step, got.Snapshot, want)
 	}
 	return nil
 }
 
 func memStore(t *testing.T, m *memFS, keep int) *Store {
 	t.Helper()
-	s := must.Get(newStore("runs", Options{Keep: keep}, m))(t)
-	return s
+	return must.Get(newStore("runs", Options{Keep: keep}, m))(t)
 }
 
 func mustSave(t *testing.T, s *Store, step int64) string {
 	t.Helper()
-	path := must.Get(s.Save(fmt.Sprintf("agent_%d", step), step, contents(step)))(t)
-	return path
+	return must.Get(s.Save(fmt.Sprintf("agent_%d", step), step, contents(step)))(t)
 }
 
 // survives checks that a valid snapshot of at least the given step is there, and that saving goes on.
@@ -69,13 +60,10 @@ func survives(t *testing.T, m *memFS, atLeast int64, keep int) {
 	m.failAt = 0
 	s := memStore(t, m, keep)
 	got, damaged, err := s.Latest()
-	if err != nil {
-		t.Fatalf("nothing valid is left: %v; %v\n%s", err, damaged, strings.Join(m.log, "\n"))
-	}
+	must.Not(t, err != nil, "nothing valid is left: %v; %v\n%s", err, damaged, strings.Join(m.log, "\n"))
 	must.Do(t, verify(got))
-	if got.Manifest.Step < atLeast {
-		t.Fatalf("the latest is step %d, want at least %d (%v)", got.Manifest.Step, atLeast, damaged)
-	}
+	must.Not(t, got.Manifest.Step < atLeast, "the latest is step %d, want at least %d (%v)", got.Manifest.Step, atLeast,
+		damaged)
 	mustSave(t, s, 100)
 	wantLatest(t, s, 100)
 }
@@ -84,16 +72,12 @@ func survives(t *testing.T, m *memFS, atLeast int64, keep int) {
 // the power is cut in every way that durability allows.
 func TestSaveFaults(t *testing.T) {
 	t.Parallel()
-	for _, noLinks := range []bool{false, true} {
-		for _, keep := range []int{1, 2} {
-			for _, failAfter := range []bool{false, true} {
-				name := fmt.Sprintf("links=%v,keep=%d,after=%v", !noLinks, keep, failAfter)
-				t.Run(name, func(t *testing.T) {
-					t.Parallel()
-					saveFaults(t, keep, failAfter, noLinks)
-				})
-			}
-		}
+	for i := range 8 {
+		keep, failAfter, noLinks := 1+i%2, i&2 > 0, i&4 > 0
+		t.Run(fmt.Sprintf("links=%v,keep=%d,after=%v", !noLinks, keep, failAfter), func(t *testing.T) {
+			t.Parallel()
+			saveFaults(t, keep, failAfter, noLinks)
+		})
 	}
 }
 
@@ -109,17 +93,11 @@ func saveFaults(t *testing.T, keep int, failAfter, noLinks bool) {
 		m.ops, m.failAt, m.failAfter, m.log = 0, failAt, failAfter, nil
 		path, err := s.Save("agent_3", 3, contents(3))
 		reached := m.ops >= failAt
-		atLeast := int64(2)
-		if err == nil {
-			atLeast = 3
-		} else {
-			failures++
-			if !errors.Is(err, errFault) {
-				t.Fatalf("operation %d: the error hides the fault: %v", failAt, err)
-			}
-			if path == "" && strings.Contains(err.Error(), "is saved") {
-				t.Fatalf("operation %d: %v", failAt, err)
-			}
+		atLeast := int64(3)
+		if err != nil {
+			atLeast, failures = 2, failures+1
+			must.Not(t, !errors.Is(err, errFault), "operation %d: the error hides the fault: %v", failAt, err)
+			must.Not(t, path == "" && strings.Contains(err.Error(), "is saved"), "operation %d: %v", failAt, err)
 		}
 		cut := []*memFS{m.powerCut(nil)}
 		for seed := range uint64(20) {
@@ -130,9 +108,7 @@ func saveFaults(t *testing.T, keep int, failAfter, noLinks bool) {
 			survives(t, after, atLeast, keep)
 		}
 		if !reached {
-			if failures < 10 {
-				t.Fatalf("only %d operations could fail", failures)
-			}
+			must.Not(t, failures < 10, "only %d operations could fail", failures)
 			return
 		}
 	}
@@ -140,11 +116,6 @@ func saveFaults(t *testing.T, keep int, failAfter, noLinks bool) {
 
 // Faults while reading are never taken for an empty store.
 func TestLatestFaults(t *testing.T) {
-	full := newMemFS()
-	full.failAt = 1
-	if _, err := newStore("x", Options{}, full); !errors.Is(err, errFault) {
-		t.Errorf("mkdir fails with %v", err)
-	}
 	for failAt := 1; ; failAt++ {
 		m := newMemFS()
 		s := memStore(t, m, 0)
@@ -155,15 +126,12 @@ func TestLatestFaults(t *testing.T) {
 		if m.ops < failAt {
 			break
 		}
-		switch {
-		case err != nil && !errors.Is(err, errFault):
-			t.Errorf("operation %d: the error hides the fault: %v", failAt, err)
-		case err == nil && got.Manifest.Step == 1 && len(damaged) == 0:
-			t.Errorf("operation %d: an older snapshot is given without a report", failAt)
-		case err == nil && verify(got) != nil:
-			t.Errorf("operation %d: %v", failAt, verify(got))
+		if err != nil {
+			must.Not(t, !errors.Is(err, errFault), "operation %d: the error hides the fault: %v", failAt, err)
+			continue
 		}
-		m.failAt = 0
+		must.Do(t, verify(got))
+		must.Not(t, got.Manifest.Step == 1 && len(damaged) == 0, "operation %d: an older one without a report", failAt)
 	}
 }
 
@@ -236,24 +204,25 @@ func (m *memFS) Create(name string) (durable.File, error) {
 	return &memHandle{fs: m, name: name, file: m.names[name]}, nil
 }
 
-func (m *memFS) Open(name string) (durable.File, error) {
-	if err := m.fault("open", name); err != nil {
-		return nil, err
-	}
+// find counts an operation on a file that must be there.
+func (m *memFS) find(op, name string) (*memFile, error) {
+	err := m.fault(op, name)
 	f := m.names[name]
-	if f == nil {
-		return nil, pathError("open", name, fs.ErrNotExist)
+	if err == nil && f == nil {
+		err = pathError(op, name, fs.ErrNotExist)
 	}
-	return &memHandle{fs: m, name: name, file: f}, nil
+	return f, err
+}
+
+func (m *memFS) Open(name string) (durable.File, error) {
+	f, err := m.find("open", name)
+	return &memHandle{fs: m, name: name, file: f}, err
 }
 
 func (m *memFS) Stat(name string) (fs.FileInfo, error) {
-	if err := m.fault("stat", name); err != nil {
+	f, err := m.find("stat", name)
+	if err != nil {
 		return nil, err
-	}
-	f := m.names[name]
-	if f == nil {
-		return nil, pathError("stat", name, fs.ErrNotExist)
 	}
 	return memInfo{path.Base(name), int64(len(f.data))}, nil
 }
@@ -273,42 +242,34 @@ func (m *memFS) ReadDir(dir string) ([]fs.DirEntry, error) {
 }
 
 func (m *memFS) Link(from, to string) error {
-	if err := m.fault("link", to); err != nil {
-		return err
-	}
+	f, err := m.find("link", from)
 	switch {
+	case err != nil:
+		return err
 	case m.noLinks:
 		return pathError("link", to, errors.ErrUnsupported)
-	case m.names[from] == nil:
-		return pathError("link", from, fs.ErrNotExist)
 	case m.names[to] != nil:
 		return pathError("link", to, fs.ErrExist)
 	}
-	m.names[to] = m.names[from]
+	m.names[to] = f
 	return nil
 }
 
 func (m *memFS) Rename(from, to string) error {
-	if err := m.fault("rename", to); err != nil {
-		return err
+	f, err := m.find("rename", from)
+	if err == nil {
+		m.names[to] = f
+		delete(m.names, from)
 	}
-	if m.names[from] == nil {
-		return pathError("rename", from, fs.ErrNotExist)
-	}
-	m.names[to] = m.names[from]
-	delete(m.names, from)
-	return nil
+	return err
 }
 
 func (m *memFS) Remove(name string) error {
-	if err := m.fault("remove", name); err != nil {
-		return err
+	_, err := m.find("remove", name)
+	if err == nil {
+		delete(m.names, name)
 	}
-	if m.names[name] == nil {
-		return pathError("remove", name, fs.ErrNotExist)
-	}
-	delete(m.names, name)
-	return nil
+	return err
 }
 
 func (m *memFS) SyncDir(dir string) error {

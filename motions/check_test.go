@@ -1,7 +1,6 @@
 package motions
 
 import (
-	"bytes"
 	"math"
 	"slices"
 	"strings"
@@ -37,8 +36,7 @@ func sound(t *testing.T) ClipConfig {
 
 func TestCheckFindsFaults(t *testing.T) {
 	column := func(name string) int {
-		at, _, ok := HumanoidSkeleton().description().Find(name)
-		must.Not(t, !ok, "%v", name)
+		at, _, _ := HumanoidSkeleton().description().Find(name)
 		return at
 	}
 	for _, x := range []struct {
@@ -88,11 +86,6 @@ func TestCheckFindsFaults(t *testing.T) {
 				f[2] -= 0.03
 			}
 		}},
-		{"floor", "never nearer to the floor than 19.0 cm", 0, func(c *ClipConfig) {
-			for _, f := range c.Frames {
-				f[2] += 0.2
-			}
-		}},
 		{"sliding", "slide at 0.90 m/s", 0, func(c *ClipConfig) {
 			for k, f := range c.Frames {
 				f[0] = 0.03 * float64(k)
@@ -108,29 +101,13 @@ func TestCheckFindsFaults(t *testing.T) {
 		t.Run(x.want, func(t *testing.T) {
 			cfg := sound(t)
 			x.change(&cfg)
-			c := must.Get(NewClip(cfg))(t)
-			r := Check(c)
-			if x.want == "" && len(r.Faults) == 0 {
+			faults := Check(must.Get(NewClip(cfg))(t)).Faults
+			if x.want == "" && len(faults) == 0 {
 				return
 			}
-			must.Not(t, len(r.Faults) != 1 || r.Faults[0].Kind != x.want || !strings.Contains(r.Faults[0].Text, x.text),
-				"%+v, want %s: ...%s...", r.Faults, x.want, x.text)
-			f := r.Faults[0]
-			must.Not(t, f.Value <= f.Limit || (x.want != "floor" && x.want != "sliding" && f.Frame != x.frame), "%+v",
-				f)
+			must.Not(t, len(faults) != 1 || faults[0].Kind != x.want || !strings.Contains(faults[0].Text, x.text) ||
+				x.frame != 0 && faults[0].Frame != x.frame, "%+v, want %s: ...%s...", faults, x.want, x.text)
 		})
-	}
-}
-
-// Clips without a skeleton have reports, too, and DeepMimic's humanoid is checked on its skeleton.
-func TestReportOfOthers(t *testing.T) {
-	human := must.Get(parse([]byte(humanoidJSON(-1, "")), "human"))(t)
-	for want, c := range map[string]*Clip{"no skeleton is known": spin(t, LoopWrap),
-		"12; no": load(t, "testdata/arm.txt"), "humanoid: 15 bodies, 28 joints": human} {
-		var text bytes.Buffer
-		if err := Check(c).Write(&text); err != nil || !strings.Contains(text.String(), want) {
-			t.Errorf("%s, want %s: %v", &text, want, err)
-		}
 	}
 }
 

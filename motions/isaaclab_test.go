@@ -1,8 +1,8 @@
 package motions
 
 import (
-	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,103 +11,55 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
-// isaacArrays is a sound clip of 4 frames, 2 degrees of freedom and 3 bodies.
-func isaacArrays() []*npz.Array {
-	const n, d, b = 4, 2, 3
-	zeros := func(w int) []float32 { return make([]float32, n*w) }
-	rotations := zeros(4 * b)
-	for i := 0; i < len(rotations); i += 4 {
-		rotations[i] = 1
-	}
-	return []*npz.Array{
-		npz.New("fps", []int64{50}), npz.NewString("dof_names", []string{"hip", "knee"}, d),
-		npz.NewString("body_names", []string{"pelvis", "thigh", "shin"}, b),
-		npz.New("dof_positions", zeros(d), n, d), npz.New("dof_velocities", zeros(d), n, d),
-		npz.New("body_positions", zeros(3*b), n, b, 3), npz.New("body_rotations", rotations, n, b, 4),
-		npz.New("body_linear_velocities", zeros(3*b), n, b, 3), npz.New("body_angular_velocities", zeros(3*b), n, b, 3),
-	}
-}
-
 // asIsaac returns the arrays of a humanoid clip as Isaac Lab's files hold it: exponential maps, every frame twice at 60
 // frames a second, velocities of forward differences, and everything lower by sink metres.
 func asIsaac(t *testing.T, c *Clip, exponentials, twice bool, sink float64) []*npz.Array {
 	t.Helper()
 	s := HumanoidSkeleton()
-	joints := s.Joints()
 	var dofNames, bodyNames []string
-	for _, j := range joints {
+	for _, j := range s.Joints() {
 		dofNames = append(dofNames, j.Name)
 	}
 	for _, b := range s.Bodies {
 		bodyNames = append(bodyNames, b.Name)
 	}
-	var dofs, places, turns, rates, linear, angular []float32
-	n, times := 0, 1
+	n, times := c.NumFrames(), 1
 	if twice {
 		times = 2
 	}
-	positions, rotations := make([]float64, 45), make([]float64, 60)
-	to32 := func(to *[]float32, values []float64) {
-		for _, x := range values {
-			*to = append(*to, float32(x))
-		}
-	}
-	for k := range c.NumFrames() {
-		row := append([]float64(nil), c.Frame(k)...)
-		row[2] -= sink
-		s.Forward(row, positions, rotations)
-		if exponentials {
-			at := 7
-			for _, b := range s.Bodies {
-				if len(b.Joints) == 3 {
-					v := b.rotation(row[at:]).Log()
-					copy(row[at:], v[:])
+	f := must.Get(lower(c, slices.Repeat([]float64{sink}, n)))(t).bodyMotion(bodyNames)
+	for k := range n {
+		for at, row := 0, c.Frame(k)[7:]; exponentials && at < 28; at++ {
+			if i := slices.IndexFunc(s.Bodies, func(b Body) bool {
+				return len(b.Joints) == 3 && b.Joints[0].Name == dofNames[at]
+			}); i >= 0 {
+				for d, x := range s.Bodies[i].rotation(row[at:]).Log() {
+					f.angles[28*k+at+d] = float32(x)
 				}
-				at += len(b.Joints)
 			}
 		}
-		for range times {
-			to32(&dofs, row[7:])
-			to32(&places, positions)
-			to32(&turns, rotations)
-			n++
-		}
 	}
-	rate := float32(30 * times)
+	array := func(name string, values []float32, shape ...int) *npz.Array {
+		var rows []float32
+		for row := range slices.Chunk(values, len(values)/n) {
+			rows = append(rows, slices.Repeat(row, times)...)
+		}
+		return npz.New(name, rows, append([]int{n * times}, shape...)...)
+	}
+	rate, dofs, rates := float32(30*times), []float32{}, []float32{}
+	for row := range slices.Chunk(f.angles, 28) {
+		dofs = append(dofs, slices.Repeat(row, times)...)
+	}
 	for i := range dofs {
-		next := dofs[min(i+28, len(dofs)-28+i%28)]
-		rates = append(rates, (next-dofs[i])*rate)
-	}
-	for k := range n { // of the bodies, as a smooth tool has them
-		a, b := max(0, k-times), min(n-1, k+times)
-		h := float64(b-a) / float64(rate)
-		for i := range 45 {
-			linear = append(linear, float32(float64(places[45*b+i]-places[45*a+i])/h))
-		}
-		for i := range 15 {
-			q := func(k int) (q rotation.Quat) {
-				for j := range q {
-					q[j] = float64(turns[60*k+4*i+j])
-				}
-				return q
-			}
-			for _, x := range rotation.Vector(q(a), q(b)) {
-				angular = append(angular, float32(x/h))
-			}
-		}
+		rates = append(rates, (dofs[min(i+28, len(dofs)-28+i%28)]-dofs[i])*rate)
 	}
 	return []*npz.Array{
 		npz.New("fps", []int64{int64(rate)}), npz.NewString("dof_names", dofNames, 28),
-		npz.NewString("body_names", bodyNames, 15), npz.New("dof_positions", dofs, n, 28),
-		npz.New("dof_velocities", rates, n, 28), npz.New("body_positions", places, n, 15, 3),
-		npz.New("body_rotations", turns, n, 15, 4), npz.New("body_linear_velocities", linear, n, 15, 3),
-		npz.New("body_angular_velocities", angular, n, 15, 3),
+		npz.NewString("body_names", bodyNames, 15), array("dof_positions", f.angles, 28),
+		npz.New("dof_velocities", rates, n*times, 28), array("body_positions", f.places, 15, 3),
+		array("body_rotations", f.turns, 15, 4), array("body_linear_velocities", f.linear, 15, 3),
+		array("body_angular_velocities", f.angular, 15, 3),
 	}
-}
-
-func readIsaac(t *testing.T, arrays ...*npz.Array) *Clip {
-	t.Helper()
-	return must.Get(parse(npzOf(t, arrays...), "stroll"))(t)
 }
 
 // Isaac Lab's files become the motion that they were made of.
@@ -132,30 +84,20 @@ func TestRepairsIsaacLab(t *testing.T) {
 			if x.other != nil {
 				arrays = append(arrays, x.other)
 			}
-			c := readIsaac(t, arrays...)
+			c := must.Get(parse(npzOf(t, arrays...), "stroll"))(t)
 			repairs := c.Repairs()
 			for i, r := range x.repairs {
 				must.Not(t, len(repairs) != len(x.repairs) || !strings.Contains(repairs[i], r), "repairs %q, want %q",
 					repairs, x.repairs)
 			}
-			h, err := Humanoid(c)
-			must.Do(t, err)
-			expected := want
+			h, expected := must.Get(Humanoid(c))(t), want
 			if x.sink > 0 {
-				by := make([]float64, want.NumFrames())
-				for k := range by {
-					by[k] = x.sink
-				}
-				if expected, err = lower(want, by); err == nil {
-					expected, err = expected.OnFloor()
-				}
-				must.Do(t, err)
+				sunk := must.Get(lower(want, slices.Repeat([]float64{x.sink}, want.NumFrames())))(t)
+				expected = must.Get(sunk.OnFloor())(t)
 			}
 			sameMotion(t, h, expected, 1e-5)
-			must.Is(t, fmt.Sprint(h.Repairs()), fmt.Sprint(repairs), "%q after %q", h.Repairs(), repairs)
-			if f := faultsOf(Check(c), "velocities"); len(f) > 0 {
-				t.Errorf("%+v", f)
-			}
+			must.Same(t, h.Repairs(), repairs, "repairs of the humanoid")
+			must.Is(t, len(faultsOf(Check(c), "velocities")), 0, "faults of velocities")
 			compareBodies(t, c)
 		})
 	}
@@ -177,38 +119,8 @@ func compareBodies(t *testing.T, c *Clip) {
 				continue
 			}
 			at := p.position(i)
-			if a := p.rotation(i).AngleTo(rotation.Of(f[q:])); a > 0.02 {
-				t.Fatalf("frame %d: %s is turned by %.3f rad from where its joints turn it", k, b.Name, a)
-			}
-			if d := math.Sqrt(squaredDistance(at[:], f[x:x+3])); d > 0.02 {
-				t.Fatalf("frame %d: %s is %.1f cm from where its joints put it", k, b.Name, 100*d)
-			}
-		}
-	}
-}
-
-// A clip whose pauses repeat frames now and then is not doubled, nor is one that stands still.
-func TestFindRepeats(t *testing.T) {
-	rows := func(pattern ...float64) [][]float64 {
-		var out [][]float64
-		for _, x := range pattern {
-			out = append(out, []float64{x})
-		}
-		return out
-	}
-	for _, x := range []struct {
-		rows         [][]float64
-		every, first int
-	}{
-		{rows(1, 1, 2, 2, 3, 3, 4, 4, 5, 5), 2, 0},
-		{rows(1, 2, 2, 3, 3, 4, 4, 5, 5, 6), 2, 1},
-		{rows(1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4), 3, 0},
-		{rows(1, 2, 3, 4, 5, 5, 5, 6, 7, 8, 9), 1, 0},
-		{rows(1, 1, 1, 1, 1, 1, 1, 1, 1, 1), 1, 0},
-		{rows(1, 1, 2, 2), 1, 0},
-	} {
-		if every, first := findRepeats(x.rows); every != x.every || (every > 1 && first != x.first) {
-			t.Errorf("%v: one in %d from %d, want %d from %d", x.rows, every, first, x.every, x.first)
+			must.Near(t, p.rotation(i).AngleTo(rotation.Of(f[q:])), 0, 0.02, "frame %d: rad that %s is off", k, b.Name)
+			must.Near(t, math.Sqrt(squaredDistance(at[:], f[x:x+3])), 0, 0.02, "frame %d: m that %s is off", k, b.Name)
 		}
 	}
 }

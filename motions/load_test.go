@@ -3,12 +3,12 @@ package motions
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,18 +27,21 @@ func npzOf(t testing.TB, arrays ...*npz.Array) []byte {
 			delete(last, a.Name)
 		}
 	}
-	var list []*npz.Array
-	for _, a := range last {
-		list = append(list, a)
-	}
 	var out bytes.Buffer
-	must.Do(t, npz.Write(&out, list...))
+	must.Do(t, npz.Write(&out, slices.Collect(maps.Values(last))...))
 	return out.Bytes()
 }
 
 // pickled returns Python's pickle of protocol 4 of a value.
 func pickled(v any) []byte {
 	var put func(out []byte, v any) []byte
+	list := func(out []byte, n int, at func(int) any) []byte {
+		out = append(out, ']', '(')
+		for i := range n {
+			out = put(out, at(i))
+		}
+		return append(out, 'e')
+	}
 	put = func(out []byte, v any) []byte {
 		switch v := v.(type) {
 		case float64:
@@ -48,17 +51,9 @@ func pickled(v any) []byte {
 		case string:
 			return append(append(out, 0x8c, byte(len(v))), v...)
 		case []float64:
-			out = append(out, ']', '(')
-			for _, x := range v {
-				out = put(out, x)
-			}
-			return append(out, 'e')
+			return list(out, len(v), func(i int) any { return v[i] })
 		case [][]float64:
-			out = append(out, ']', '(')
-			for _, x := range v {
-				out = put(out, x)
-			}
-			return append(out, 'e')
+			return list(out, len(v), func(i int) any { return v[i] })
 		case map[string]any:
 			out = append(out, '}', '(')
 			for k, x := range v {
@@ -77,13 +72,11 @@ func samples(t testing.TB) map[string][]byte {
 	trot := must.Get(Trot(1))(t)
 	var saved bytes.Buffer
 	must.Do(t, trot.Save(&saved, "made up"))
-	tiny := must.Get(os.ReadFile(filepath.Join("testdata", "tiny.npz")))(t)
 	return map[string][]byte{
-		"bvh": []byte(legs), "amass": npzOf(t,
-			amassArrays()...), "csv": []byte("a,b,c,d,e,f,g,h\n0,0,0.8,0,0,0.6,0.8,0.1\n"),
-		"mimickit": pickled(map[string]any{"fps": 30,
-			"frames": mimicKitFrames()}), "saved": saved.Bytes(), "isaaclab": tiny,
-		"deepmimic": []byte(humanoidJSON(-1, "")),
+		"bvh": []byte(legs), "amass": npzOf(t, amassArrays()...), "saved": saved.Bytes(),
+		"csv":      []byte("a,b,c,d,e,f,g,h\n0,0,0.8,0,0,0.6,0.8,0.1\n"),
+		"mimickit": pickled(map[string]any{"fps": 30, "frames": mimicKitFrames()}),
+		"isaaclab": must.Read(t, "testdata/tiny.npz"), "deepmimic": []byte(humanoidJSON(-1, "")),
 	}
 }
 
@@ -103,16 +96,8 @@ func TestLoadKnowsFormats(t *testing.T) {
 		}
 	}
 	must.Refused(Load("testdata/README.md"))(t, "motions: testdata/README.md: ", "not a clip")
-	if _, err := Load("testdata/absent.txt"); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
-	}
-	for _, load := range []func(string) (*Clip, error){
-		func(path string) (*Clip, error) { return LoadBVH(path, BVHConfig{}) },
-		func(path string) (*Clip, error) { return LoadCSV(path, CSVConfig{}) },
-		func(path string) (*Clip, error) { return LoadDeepMimic(path, nil) },
-	} {
-		must.Refused(load("testdata/tiny.npz"))(t, "motions: testdata/tiny.npz: ", "line 1")
-	}
+	must.Refused(LoadBVH("testdata/tiny.npz", BVHConfig{}))(t, "motions: testdata/tiny.npz: ", "line 1")
+	must.Refused(LoadCSV("testdata/tiny.npz", CSVConfig{}))(t, "motions: testdata/tiny.npz: ", "line 1")
 }
 
 // An error of a damaged file names the line or frame, or the array, and the value.
@@ -132,15 +117,12 @@ func TestLoadRefuses(t *testing.T) {
 		for _, d := range shape {
 			n *= d
 		}
-		values := make([]float64, n)
-		for i := range values {
-			values[i] = value
-		}
-		return npz.New(name, values, shape...)
+		return npz.New(name, slices.Repeat([]float64{value}, n), shape...)
 	}
 	none := func(name string) *npz.Array { return &npz.Array{Name: name} }
 	amass := func(a *npz.Array) []byte { return npzOf(t, append(amassArrays(), a)...) }
-	isaac := func(a *npz.Array) []byte { return npzOf(t, append(isaacArrays(), a)...) }
+	tiny := slices.Collect(maps.Values(must.Get(npz.Open("testdata/tiny.npz"))(t).Arrays))
+	isaac := func(a *npz.Array) []byte { return npzOf(t, append(tiny, a)...) }
 	joints := []string{}
 	for _, j := range QuadrupedSkeleton().Joints() {
 		joints = append(joints, j.Name)
@@ -155,54 +137,36 @@ func TestLoadRefuses(t *testing.T) {
 		want string
 	}{
 		{[]byte(`{"Loop":"wrap"}`), `no list "Frames"`},
-		{[]byte(`{"Frames":7}`), "line 1"},
 		{[]byte(`{"Frames":[[0.1,2,3],[0.1,2]]}`), "frame 1 has 2 values"},
-		{[]byte(`{"Frames":[[0.1,2],[0.1,2],[-1,2]]}`), "frame 2: duration"},
 		{[]byte(`{"Frames":[[0.1,null]]}`), "frame 0: value 1 is null"},
 		{[]byte("{\n\"Frames\":\n[[0.1,2],[0.1"), "line 3"},
-		{[]byte(`{"Loop":"forever","Frames":[[0.1,2]]}`), `"forever"`},
 		{[]byte(`{"FrameDuration":0,"Frames":[[1,2]]}`), `"FrameDuration"`},
-		{[]byte(`{"MotionWeight":-1,"Frames":[[1,2]]}`), `"MotionWeight"`},
 		{[]byte(`{"Skeleton":{"Joints":[]}}`), "a character's description"},
 		{[]byte(humanoidJSON(8, "0")), "frame 1: chest is a zero quaternion"},
 		{bvh("OFFSET -10 -40 0", "OFFSET -10 left 0"), `line 8: OFFSET is "left"`},
-		{bvh("CHANNELS 3 X", "CHANNELS 7 X"), "line 9: RightLeg has 7 CHANNELS"},
 		{bvh("CHANNELS 3 Xrotation", "CHANNELS 3 Wrotation"), `line 9: RightLeg has the channel "Wrotation"`},
 		{bvh("ROOT Hips", "ROOT"), "line 2: a joint has no name"},
-		{bvh("JOINT Spine", "ROOT Spine"), "line 20: a second ROOT"},
-		{bvh("ROOT Hips\r\n{", "JOINT"), "line 2: JOINT outside"},
 		{bvh("Frame Time: 0.0333333", "Frame Time: -1"), "line 32: Frame Time"},
 		{bvh("1 90 4 10", "1 90 4 10 11"), "line 34: frame 1 has 18 values"},
-		{bvh(legs[strings.Index(legs, "MOTION"):], ""), "ends before MOTION"},
 		{[]byte("a,b,c,d,e,f,g,h\n1,d,e,f,g,h,i,j\n"), `line 2: column 2 is "d"`},
 		{[]byte(rows + "\n\n1,2,3,4,5,6,7\n"), "line 5"},
-		{replace(rows, "0.2", "NaN"), `line 2: column 8 is "NaN"`},
 		{pickled(frames), "no dictionary"},
 		{mimicKit("fps", 0), "fps must be a positive number, and is 0"},
-		{mimicKit("loop_mode", 2), "loop_mode must be 0 or 1, and is 2"},
 		{mimicKit("frames", [][]float64{{1, 2, math.NaN(), 4, 5, 6}}), "frame 0: value 2 is NaN"},
 		{[]byte("\x80\x02cos\nsystem\nX\x02\x00\x00\x00id\x85R."), "the file is refused"},
 		{amass(array("trans", 0, 3, 3)), "poses has shape [4 156]"},
 		{amass(none("mocap_framerate")), "missing array mocap_framerate"},
-		{amass(array("poses", math.Inf(1), 4, 156)), "frame 0: root_rotation is NaN"},
 		{isaac(array("fps", 0)), "fps must be positive and finite, and is 0"},
-		{isaac(array("dof_names", 1, 2)), "dof_names must hold strings"},
 		{isaac(npz.NewString("dof_names", []string{"a", "a"}, 2)), `two columns are named "a"`},
-		{isaac(array("dof_velocities", 0, 3, 2)), "dof_velocities has shape [3 2], want [4 2]"},
-		{isaac(array("body_rotations", 0, 4, 3, 4)), "frame 0: pelvis/rotation is a zero quaternion"},
-		{isaac(array("body_linear_velocities", math.NaN(), 4, 3, 3)), "frame 0: velocity 2 is NaN"},
+		{isaac(array("dof_velocities", 0, 3, 2)), "dof_velocities has shape [3 2], want [6 2]"},
 		{isaac(none("body_angular_velocities")), "missing array body_angular_velocities"},
 		{saved(none("joints")), "missing array joints"},
 		{saved(npz.NewString("skeleton", []string{"dog"})), `"dog"`},
-		{saved(array("qpos", 0, 19)), "qpos has shape [19], want [N 19]"},
 		{saved(npz.NewString("joints", []string{"a"}, 1)), "the joints are [a]"},
-		{saved(npz.NewString("loop", []string{"circle"})), `"circle"`},
 	} {
 		must.Refused(parse(x.data, "bad"))(t, "", x.want)
 	}
-	for want, cfg := range map[string]BVHConfig{"Up": {Up: "x"}, "Scale": {Scale: -1}} {
-		must.Refused(parseBVH([]byte(legs), "", cfg))(t, "BVHConfig.", want)
-	}
+	must.Refused(parseBVH([]byte(legs), "", BVHConfig{Up: "x"}))(t, "BVHConfig.Up")
 	must.Refused(parseCSV([]byte(rows), "", CSVConfig{Rate: -1}))(t, "CSVConfig.Rate", "-1")
 }
 
@@ -211,8 +175,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add(data)
 	}
 	for _, name := range []string{"arm.txt", "hop.txt", "turn_left.txt"} {
-		data := must.Get(os.ReadFile(filepath.Join("testdata", name)))(f)
-		f.Add(data)
+		f.Add(must.Read(f, "testdata/"+name))
 	}
 	f.Add([]byte(strings.ReplaceAll(legs, "\r\n", "\r")))
 	f.Fuzz(func(t *testing.T, data []byte) {

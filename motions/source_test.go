@@ -19,10 +19,9 @@ var (
 // ramp is a clip whose only value is offset + time.
 func ramp(t *testing.T, name string, offset, duration, weight float64, loop Loop) *Clip {
 	t.Helper()
-	c := must.Get(NewClip(ClipConfig{Name: name, Loop: loop, Weight: weight, Durations: []float64{duration, 0},
+	return must.Get(NewClip(ClipConfig{Name: name, Loop: loop, Weight: weight, Durations: []float64{duration, 0},
 		Frames:      [][]float64{{offset}, {offset + duration}},
 		Description: &Description{Columns: []Column{{"clock", Travel}}}}))(t)
-	return c
 }
 
 // clock shows the time and its speed.
@@ -53,9 +52,8 @@ func TestDrawsByWeight(t *testing.T) {
 			sum += x
 		}
 	}
-	if p := second / n; math.Abs(p-0.75) > 0.01 || math.Abs(sum/n-0.5) > 0.01 {
-		t.Errorf("the clip of weight 3 of 4 was drawn with frequency %v, at a mean of %v of the duration", p, sum/n)
-	}
+	must.Near(t, second/n, 0.75, 0.01, "frequency of the clip of weight 3 of 4")
+	must.Near(t, sum/n, 0.5, 0.01, "mean moment")
 }
 
 // A row lies inside of a clip, or over the seam of a clip that wraps.
@@ -67,9 +65,7 @@ func TestRowsLieInClips(t *testing.T) {
 		for i := range n {
 			row := rows[i*history*2 : (i+1)*history*2]
 			for h := 1; h < history; h++ { // oldest first, dt apart, over the seam too
-				if d := float64(row[2*h] - row[2*h-2]); math.Abs(d-dt) > 1e-5 {
-					t.Fatalf("%v: moments are %v apart", loop, d)
-				}
+				must.Near(t, float64(row[2*h]-row[2*h-2]), dt, 1e-5, "%v: s between moments", loop)
 			}
 			low, high = min(low, float64(row[0])), max(high, float64(row[2*history-2]))
 		}
@@ -81,10 +77,8 @@ func TestRowsLieInClips(t *testing.T) {
 			"%v: rows reach from %v to %v", loop, low, high)
 	}
 	cfg := SourceConfig{History: 3, TimeStep: 0.1, Features: clock}
-	if row := rowsOf(t, cfg, 1, ramp(t, "short", 0, 0.1, 1, LoopNone)); row[0] != 0 ||
-		math.Abs(float64(row[4])-0.1) > 1e-6 {
-		t.Errorf("a row longer than its clip: %v", row)
-	}
+	row := rowsOf(t, cfg, 1, ramp(t, "short", 0, 0.1, 1, LoopNone))
+	must.Not(t, row[0] != 0 || math.Abs(float64(row[4])-0.1) > 1e-6, "a row longer than its clip: %v", row)
 }
 
 // Equal generators give equal rows, from goroutines that share a source, too.
@@ -111,8 +105,8 @@ func TestSourceIsDeterministicAndShared(t *testing.T) {
 func TestOverlappingMotions(t *testing.T) {
 	const step = 0.1
 	for _, loop := range []Loop{LoopNone, LoopWrap} {
-		s, err := NewSource(SourceConfig{History: 3, TimeStep: step, Features: clock}, ramp(t, "ramp", 0, 2, 1, loop))
-		must.Do(t, err)
+		s := must.Get(NewSource(SourceConfig{History: 3, TimeStep: step, Features: clock},
+			ramp(t, "ramp", 0, 2, 1, loop)))(t)
 		rows := must.Get(s.CollectOverlappingMotions(200, rand.New(rand.NewPCG(1, 2))))(t)
 		must.Is(t, len(rows), 200*2*6, "values")
 		seen := map[int]int{}
@@ -121,16 +115,13 @@ func TestOverlappingMotions(t *testing.T) {
 			later := int(math.Round(float64(second[0]-first[0]) / step))
 			seen[later]++
 			for h := range 3 {
-				if d := second[2*h] - first[0] - float32(step)*float32(h+later); math.Abs(float64(d)) > 1e-5 {
-					t.Fatalf("rows %v and %v are no windows of one motion", first, second)
-				}
+				must.Near(t, float64(second[2*h]-first[0]), step*float64(h+later), 1e-5, "rows %v, %v", first, second)
 			}
 			must.Not(t, loop == LoopNone && (first[0] < 0 || second[4] > 2+1e-5), "rows %v and %v leave the clip",
 				first, second)
 		}
 		must.Not(t, len(seen) != 2 || seen[1] < 50 || seen[2] < 50,
 			"the second row was this many time steps behind the first: %v", seen)
-		must.Refused(s.CollectOverlappingMotions(-1, rand.New(rand.NewPCG(1, 2))))(t, "")
 	}
 }
 
@@ -138,17 +129,10 @@ func TestSourceRejects(t *testing.T) {
 	a := ramp(t, "a", 0, 1, 1, LoopNone)
 	raw := must.Get(NewClip(ClipConfig{Name: "raw", Frames: [][]float64{{1, 2}}, Durations: []float64{1}}))(t)
 	good := SourceConfig{History: 1, TimeStep: 1, Features: clock}
-	for want, clips := range map[string][]*Clip{
-		"at least one clip": nil, "clip 1 is nil": {a, nil}, "1 and 2 values": {a, raw},
-	} {
-		must.Refused(NewSource(good, clips...))(t, "motions: ", want)
-	}
-	must.Refused(NewSource(SourceConfig{History: 1, TimeStep: math.NaN(), Features: clock}, a))(t, "motions: ",
-		"TimeStep")
-	s := must.Get(NewSource(good, a))(t)
-	must.Refused(s.CollectReferenceMotions(-1, rand.New(rand.NewPCG(7, 8))))(t, "motions: ", "-1")
+	must.Refused(NewSource(good))(t, "motions: ", "at least one clip")
+	must.Refused(NewSource(good, a, raw))(t, "motions: ", "1 and 2 values")
+	must.Refused(NewSource(SourceConfig{History: 1, TimeStep: math.NaN(), Features: clock}, a))(t, "TimeStep")
+	must.Refused(must.Get(NewSource(good, a))(t).CollectReferenceMotions(-1, rand.New(rand.NewPCG(7, 8))))(t, "-1")
 	must.Refused(a.WithWeight(math.Inf(1)))(t, "motions: a: ", "weight")
-	if b, err := a.WithWeight(5); err != nil || b.Weight() != 5 || a.Weight() != 1 {
-		t.Error(b, err)
-	}
+	must.Is(t, must.Get(a.WithWeight(5))(t).Weight(), 5, "weight")
 }

@@ -68,33 +68,6 @@ func (a array) reduce(dims []int64, keep bool, f func([]float64) float64) array 
 	return out
 }
 
-// lines replaces every line of a along a dimension by what f makes of it.
-func (a array) lines(dim int64, f func(line []float64) []float64) array {
-	d := from(dim, len(a.shape))
-	out := array{slices.Clone(a.shape), make([]float64, len(a.x))}
-	stride := int(elements(a.shape[d+1:]))
-	for i := range a.x {
-		if i/stride%int(a.shape[d]) != 0 {
-			continue
-		}
-		line := make([]float64, a.shape[d])
-		for k := range line {
-			line[k] = a.x[i+k*stride]
-		}
-		line = f(line)
-		out.shape[d] = int64(len(line))
-		for k, x := range line {
-			if len(line) == int(a.shape[d]) {
-				out.x[i+k*stride] = x
-			} else { // one of each line
-				out.x[i/stride/int(a.shape[d])*stride+i%stride] = x
-			}
-		}
-	}
-	out.x = out.x[:elements(out.shape)]
-	return out
-}
-
 func (a array) place(index []int64) (i int64) {
 	for d, k := range index {
 		i = i*a.shape[d] + k
@@ -121,9 +94,15 @@ func within(shape []int64, d int, n int64) []int64 { return slices.Insert(slices
 
 func norm(x []float64) float64 { return floats.Norm(x, 2) }
 
-func softmax(x []float64) (y []float64) {
-	total := floats.Sum(apply(math.Exp, x))
-	return apply(func(v float64) float64 { return math.Exp(v) / total }, x)
+// softmax is that of every line along a dimension.
+func (a array) softmax(dim int64) array {
+	powers := each(math.Exp, a)[0]
+	sums := powers.reduce([]int64{dim}, true, floats.Sum)
+	return build(a.shape, func(i []int64) float64 {
+		x := powers.x[a.place(i)]
+		i[from(dim, len(i))] = 0
+		return x / sums.x[sums.place(i)]
+	})
 }
 
 func number(b bool) float64 {

@@ -2,7 +2,6 @@ package tensor_test
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -36,10 +35,8 @@ func inPlaceOperations() []operation {
 			if source.dtype = to.dtype; source.dtype != tensor.Float32 {
 				source.of(source.dtype)
 			}
-			change(c, to, []*input{source.constant()}, func(s *tensor.Scope, to tensor.Tensor,
-				x []tensor.Tensor) {
-				s.Copy(to, x[0])
-			})
+			change(c, to, []*input{source.constant()},
+				func(s *tensor.Scope, to tensor.Tensor, x []tensor.Tensor) { s.Copy(to, x[0]) })
 		}},
 		{"AddTo", 4, func(c *testCase) {
 			shape, alpha := c.shape(0, 3), c.normal()
@@ -48,17 +45,13 @@ func inPlaceOperations() []operation {
 		}},
 		{"Scale", 1, func(c *testCase) {
 			x := c.special()
-			change(c, c.in(c.array(c.special, c.shape(0, 3)...)), nil, func(s *tensor.Scope, to tensor.Tensor,
-				_ []tensor.Tensor) {
-				s.Scale(to, x)
-			})
+			change(c, c.in(c.array(c.special, c.shape(0, 3)...)), nil,
+				func(s *tensor.Scope, to tensor.Tensor, _ []tensor.Tensor) { s.Scale(to, x) })
 		}},
 		{"Fill", 0, func(c *testCase) {
 			x := float64(c.IntN(2))
-			change(c, c.movable(c.shape(0, 3)), nil, func(s *tensor.Scope, to tensor.Tensor,
-				_ []tensor.Tensor) {
-				s.Fill(to, x)
-			})
+			change(c, c.movable(c.shape(0, 3)), nil,
+				func(s *tensor.Scope, to tensor.Tensor, _ []tensor.Tensor) { s.Fill(to, x) })
 		}},
 		{"IndexCopy", 0, func(c *testCase) {
 			shape := c.shape(1, 3)
@@ -84,17 +77,14 @@ func inPlaceOperations() []operation {
 	}
 }
 
-// parameter returns a Flat of one parameter of n numbers, with gradients.
-func (c *testCase) parameter(n int64, behind int64) (flat *tensor.Flat, values, grads []float64, end func()) {
+// parameter returns a Flat of one parameter of n numbers.
+func (c *testCase) parameter(n int64) (flat *tensor.Flat, values []float64, end func()) {
 	own := tensor.NoGrad()
-	values, grads = c.array(c.normal, n).x, c.array(c.normal, n).x
+	values = c.array(c.normal, n).x
 	p := []tensor.Parameter{{Name: "p", Tensor: tensor.From(own, float32s(values), n)}}
-	flat, err := tensor.NewSharedFlat(p, tensor.CPU, behind, "a test")
-	if err == nil {
-		err = tensor.Write(flat.Grads, grads)
-	}
+	flat, err := tensor.NewFlat(p, tensor.CPU)
 	c.must(err)
-	return flat, values, grads, func() { flat.Close(); own.Close() }
+	return flat, values, func() { flat.Close(); own.Close() }
 }
 
 // segments cuts [0, n) into some ranges side by side, and leaves some elements out.
@@ -113,7 +103,7 @@ func (c *testCase) segments(n int64) (out [][2]int64) {
 // drawOptimizer clips the gradients' norms and steps, with ranges of their own for either.
 func drawOptimizer(c *testCase) {
 	n := c.width() * (1 + c.Int64N(2)*400) // several threads share long ones
-	flat, p, _, end := c.parameter(n, 0)
+	flat, p, end := c.parameter(n)
 	defer end()
 	cfg := tensor.OptimizerConfig{Kind: []string{"adam", "adamw", "sgd"}[c.IntN(3)],
 		WeightDecay: 0.1 * float64(c.IntN(2))}
@@ -149,6 +139,12 @@ func drawOptimizer(c *testCase) {
 	recorded := c.chance(0.3)
 	change := func() error { o.ClipGrad(s); o.Step(s); return s.Err() }
 	for step := range 3 {
+		if first := &o.Groups[0]; step == 1 {
+			first.LearningRate = 5e-3
+			for i := first.Begin; i < first.End; i++ {
+				rates[i] = first.LearningRate
+			}
+		}
 		g, norms := c.array(c.normal, n).x, array{[]int64{int64(len(clips))}, nil}
 		c.must(tensor.Write(flat.Grads, g))
 		for _, clip := range clips {
@@ -158,15 +154,16 @@ func drawOptimizer(c *testCase) {
 				g[i] *= min(1, clip.MaxNorm/(length+1e-6))
 			}
 		}
+		if recorded {
+			o.Advance(s)
+		}
 		switch {
 		case !recorded:
 			err = change()
+		case graph.Recorded():
+			err = graph.Replay()
 		default:
-			if o.Advance(s); graph.Recorded() {
-				err = graph.Replay()
-			} else {
-				err = graph.Capture(s, change)
-			}
+			err = graph.Capture(s, change)
 		}
 		c.must(err)
 		r.step(p, g, func(i int) float64 { return rates[i] })
@@ -184,57 +181,4 @@ func drawOptimizer(c *testCase) {
 		}
 	}
 	c.worst.values += 15
-}
-
-func drawPack(c *testCase) {
-	n, figures, ranks := c.width(), c.Int64N(4), 1+c.Int64N(4)
-	flat, _, g, end := c.parameter(n, 1+figures+ranks)
-	defer end()
-	s := tensor.NoGrad()
-	defer s.Close()
-	rank, asked, rows := c.perhaps(c.Int64N(ranks)), c.perhaps(figures), 1+c.Int64N(50)
-	want := array{[]int64{n + 1 + figures + ranks}, nil}
-	for _, x := range g {
-		want.x = append(want.x, x*float64(rows))
-	}
-	want.x = append(want.x, float64(rows))
-	var list []tensor.Tensor
-	finite := true
-	for range figures {
-		x := c.special()
-		finite = finite && !math.IsNaN(x) && !math.IsInf(x, 0)
-		list = append(list, tensor.From(s, []float32{float32(x)}))
-		want.x = append(want.x, x*float64(rows))
-	}
-	c.say("%d gradients, %d figures of which %d are asked for, rank %d of %d", n, figures, asked, rank, ranks)
-	valid := rank >= 0 && rank < ranks
-	for i := range ranks {
-		want.x = append(want.x, number(i == rank && !finite))
-	}
-	flat.Pack(s, rows, int(rank), list...)
-	if (s.Err() == nil) != valid {
-		c.fatalf("Pack's error is %v", s.Err())
-	}
-	if !valid {
-		c.worst.refusals++
-		return
-	}
-	c.compare("packed", c.arrayOf(flat.Shared), want, false)
-	if asked < 0 || asked > figures+ranks {
-		if _, _ = flat.Unpack(s, int(asked)); s.Err() == nil {
-			c.fatalf("Unpack of %d figures is no error", asked)
-		}
-		c.worst.refusals++
-		return
-	}
-	got, flags := flat.Unpack(s, int(asked))
-	if s.Err() != nil || int64(len(got)) != asked {
-		c.fatalf("Unpack gives %d figures and %v", len(got), s.Err())
-	}
-	for i := range got {
-		c.compare("a figure", c.arrayOf(got[i]), array{nil, []float64{want.x[n+1+int64(i)] / float64(rows)}}, false)
-	}
-	c.compare("flags", c.arrayOf(flags), array{[]int64{figures + ranks - asked}, want.x[n+1+asked:]}, false)
-	c.compare("gradients", c.arrayOf(flat.Grads), array{[]int64{n}, g}, false)
-	c.worst.values += 4
 }

@@ -3,6 +3,7 @@ package tensor_test
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -97,17 +98,12 @@ func layersOf(x []tensor.Tensor, f []tensor.Activation) *tensor.Layers {
 }
 
 func layers() []operation {
-	var bfloat16 *bool
-	lower := func(c *testCase) tensor.Precision {
-		if bfloat16 == nil {
-			ok := tensor.BFloat16.Supported(tensor.CPU) == nil
-			bfloat16 = &ok
-		}
-		if *bfloat16 {
+	lower := sync.OnceValue(func() tensor.Precision {
+		if tensor.BFloat16.Supported(tensor.CPU) == nil {
 			return tensor.BFloat16
 		}
 		return tensor.Full
-	}
+	})
 	const lowBound = 1 << 22 // ½: sums of many roundings to bfloat16, most of which cancel
 	mlp := func(low bool) func(c *testCase) {
 		return func(c *testCase) {
@@ -115,9 +111,10 @@ func layers() []operation {
 			params, f, grid := c.network(in, 0)
 			if !low && c.number%80 == 39 { // beyond a block of the kernels in every dimension
 				n, in, f, grid = 700, 600, []tensor.Activation{tensor.Relu, tensor.Tanh}, true
-				params = []*input{c.flat(c.array(c.grid, 520, 600)), c.flat(c.array(c.grid, 520)),
-					c.flat(c.array(c.grid,
-						300, 520)), c.flat(c.array(c.grid, 300))}
+				params = nil
+				for _, shape := range [][]int64{{520, 600}, {520}, {300, 520}, {300}} {
+					params = append(params, c.flat(c.array(c.grid, shape...)))
+				}
 			}
 			value := c.normal
 			if grid {
@@ -138,7 +135,7 @@ func layers() []operation {
 				return []array{y}
 			}}
 			if low {
-				o.precision = lower(c)
+				o.precision = lower()
 				c.wild = false // operands of every type are converted
 			}
 			c.say("%v", f)
@@ -155,20 +152,15 @@ func layers() []operation {
 			value = c.grid
 		}
 		c.say("%v", f)
-		o := options{}
-		if !c.wild {
-			o.reference = func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
-				rows := s.RequireGrad(s.Clone(x[len(x)-1]))
-				y := s.MLP(rows, layersOf(x, f))
-				return []tensor.Tensor{y, s.Mean(s.Sum(s.Square(s.Grad(y, true, rows)[0]), -1))}
-			}
-		}
 		x := c.sometimes(c.array(value, n, in)).constant()
 		c.check(append(params, x), func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
 			y, penalty := s.Critic(x[len(x)-1], layersOf(x, f))
 			return []tensor.Tensor{y, penalty}
-		}, o)
-
+		}, options{reference: func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
+			rows := s.RequireGrad(s.Clone(x[len(x)-1]))
+			y := s.MLP(rows, layersOf(x, f))
+			return []tensor.Tensor{y, s.Mean(s.Sum(s.Square(s.Grad(y, true, rows)[0]), -1))}
+		}})
 	}
 	linear := func(c *testCase) {
 		in, out := c.size(), c.size()
@@ -198,13 +190,9 @@ func layers() []operation {
 		c.say("%+v", g)
 		x := c.in(c.array(c.normal, c.Int64N(4), in, small(12), small(12)))
 		k := c.in(c.array(c.normal, out, in/max(1, min(2, g.Groups)), kh, kw))
-		o := options{}
-		if !c.wild {
-			o.near, o.want = 1e-12, func() []array { return []array{convolve(x.values, k.values, b, g)} }
-		}
 		c.check([]*input{x, k, b}, three(func(s *tensor.Scope, x, k, b tensor.Tensor) tensor.Tensor {
 			return s.Conv2d(x, k, b, g)
-		}), o)
+		}), options{near: 1e-12, want: func() []array { return []array{convolve(x.values, k.values, b, g)} }})
 	}
 	all := []operation{{"MLP", 64, mlp(false)}, {"MLP-bfloat16", lowBound, mlp(true)}, {"Critic", 128, critic},
 		{"Linear", 64, linear}, {"Conv2d", 64, conv}}
@@ -223,6 +211,7 @@ func drawRecurrent(c *testCase, kind tensor.RecurrentKind) {
 	for _, shape := range r.shapes() {
 		half := func() float64 { return float64(float32(c.NormFloat64() / 2)) } // larger ones amplify rounding
 		in = append(in, c.flat(c.array(half, shape...)))
+		in[len(in)-1].grad = c.chance(0.95) // some parameters are fixed
 	}
 	x := c.sometimes(c.array(c.normal, rows, r.inputs))
 	if c.chance(0.5) {
@@ -234,18 +223,14 @@ func drawRecurrent(c *testCase, kind tensor.RecurrentKind) {
 	length := c.perhaps(r.length)
 	c.say("%d layers, %d steps", r.layers, length)
 	n := len(in)
-	o := options{}
-	if !c.wild {
-		o.reference = func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
-			out, last := r.byHand(s, x[n], x[n+1], x[n+2], x[:n])
-			return []tensor.Tensor{out, s.Detach(last)}
-		}
-	}
 	c.check(append(in, x, state, ended), func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
 		out, last := s.Recurrent(x[n], x[n+1], x[n+2], int(length), &tensor.RecurrentLayers{Kind: kind, Weights: x[:n]})
 		if s.Err() == nil && tensor.RequiresGrad(last) {
 			c.fatalf("the last state has a gradient")
 		}
 		return []tensor.Tensor{out, last}
-	}, o)
+	}, options{reference: func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
+		out, last := r.byHand(s, x[n], x[n+1], x[n+2], x[:n])
+		return []tensor.Tensor{out, s.Detach(last)}
+	}})
 }

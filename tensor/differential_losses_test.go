@@ -81,10 +81,9 @@ func losses() []operation {
 			}
 			c.say("counts %v", counts)
 			c.check([]*input{c.sometimes(c.array(c.normal, n, width)), c.sometimes(choices).constant()},
-				func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
-					p, h := s.Categorical(x[0], x[1], counts...)
-					return []tensor.Tensor{p, h}
-				})
+				pair(func(s *tensor.Scope, a, b tensor.Tensor) (x, y tensor.Tensor) {
+					return s.Categorical(a, b, counts...)
+				}))
 		}},
 		{"SumSquares", 256, func(c *testCase) {
 			var in []*input
@@ -104,11 +103,8 @@ func losses() []operation {
 			}})
 		}},
 		{"PositiveShare", 8, func(c *testCase) {
-			c.check([]*input{c.sometimes(c.array(c.values(), c.shape(0, 2)...)).constant()}, func(s *tensor.Scope,
-				x []tensor.Tensor) []tensor.Tensor {
-				share, mean := s.PositiveShare(x[0])
-				return []tensor.Tensor{share, mean}
-			})
+			c.check([]*input{c.sometimes(c.array(c.values(), c.shape(0, 2)...)).constant()},
+				pair(func(s *tensor.Scope, a, _ tensor.Tensor) (x, y tensor.Tensor) { return s.PositiveShare(a) }))
 		}},
 	}
 	for kind, name := range map[tensor.ValueClip]string{tensor.NoValueClip: "free", tensor.ClippedOnly: "clipped",
@@ -141,6 +137,22 @@ func losses() []operation {
 		}})
 	}
 	return all
+}
+
+// advantages sums γλ-weighted temporal differences forwards, from every step to where its chain ends.
+func advantages(r, v, next, bootstrap, chain []float64, steps, envs int, gamma, lambda float64) []float64 {
+	out := make([]float64, len(r))
+	for t := range steps {
+		for e := range envs {
+			weight := 1.0
+			for k := t; k < steps; k++ {
+				i := k*envs + e
+				out[t*envs+e] += weight * (r[i] - v[i] + gamma*bootstrap[i]*next[i])
+				weight *= gamma * lambda * chain[i]
+			}
+		}
+	}
+	return out
 }
 
 func drawGAE(c *testCase) {
@@ -205,8 +217,7 @@ func drawScalerUpdate(c *testCase) {
 	bessel, freeze := c.chance(0.5), []float64{0, 50}[c.IntN(2)]
 	c.say("count %g, bessel %v, freeze after %g", count, bessel, freeze)
 	update := func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
-		m, v, n := s.Clone(x[1]), s.Clone(x[2]), x[3]
-		n = s.Clone(n)
+		m, v, n := s.Clone(x[1]), s.Clone(x[2]), s.Clone(x[3])
 		s.ScalerUpdate(x[0], m, v, n, bessel, freeze)
 		return []tensor.Tensor{m, v, n}
 	}
@@ -227,9 +238,9 @@ func drawScalerUpdate(c *testCase) {
 		v = s.Add(v, s.MulScalar(s.Square(delta), count*n/(count+n)/(count+n)))
 		return []tensor.Tensor{s.Add(x[1], s.MulScalar(delta, n/(count+n))), v, s.AddScalar(x[3], n)}
 	}
-	o := options{}
-	if !c.wild && elements(x.values.shape) > 0 && !(bessel && elements(x.values.shape) == width) {
-		o.reference = byHand
+	o := options{reference: byHand}
+	if n := elements(x.values.shape); n == 0 || bessel && n == width {
+		o.reference = nil
 	}
 	c.check([]*input{x, mean, variance, c.flat(array{[]int64{1}, []float64{count}}).of(tensor.Float64)}, update, o)
 }

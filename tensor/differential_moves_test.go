@@ -15,7 +15,7 @@ func movements() []operation {
 			in := c.movable(c.shape(least, 4))
 			f, want := draw(c, in.values.shape)
 			o := options{each: true}
-			if !c.wild && want != nil {
+			if want != nil {
 				o.want = func() []array { return []array{want(in.values)} }
 			}
 			c.check([]*input{in}, one(f), o)
@@ -132,15 +132,12 @@ func drawIndexSelect(c *testCase) {
 	}
 	index.shape = []int64{int64(len(index.x))}
 	c.say("dim %d, %v", dim, index.x)
-	o := options{each: true}
-	if !c.wild {
-		o.want = func() []array {
+	c.check([]*input{in, c.sometimes(index).of(tensor.Int64)},
+		two(func(s *tensor.Scope, a, i tensor.Tensor) tensor.Tensor { return s.IndexSelect(a, dim, i) }),
+		options{each: true, want: func() []array {
 			return []array{in.values.pick(resized(shape, d, index.shape[0]),
 				func(i []int64) []int64 { i[d] = int64(index.x[i[d]]); return i })}
-		}
-	}
-	c.check([]*input{in, c.sometimes(index).of(tensor.Int64)},
-		two(func(s *tensor.Scope, a, i tensor.Tensor) tensor.Tensor { return s.IndexSelect(a, dim, i) }), o)
+		}})
 }
 
 func drawGather(c *testCase) {
@@ -153,15 +150,12 @@ func drawGather(c *testCase) {
 	}
 	index := c.array(func() float64 { return float64(c.perhaps(c.Int64N(max(1, shape[d])))) }, to...)
 	c.say("dim %d", dim)
-	o := options{each: true}
-	if !c.wild {
-		o.want = func() []array {
+	c.check([]*input{in, c.in(index).of(tensor.Int64)},
+		two(func(s *tensor.Scope, a, i tensor.Tensor) tensor.Tensor { return s.Gather(a, dim, i) }),
+		options{each: true, want: func() []array {
 			return []array{in.values.pick(to,
 				func(i []int64) []int64 { i[d] = int64(index.x[index.place(i)]); return i })}
-		}
-	}
-	c.check([]*input{in, c.in(index).of(tensor.Int64)},
-		two(func(s *tensor.Scope, a, i tensor.Tensor) tensor.Tensor { return s.Gather(a, dim, i) }), o)
+		}})
 }
 
 func drawCat(c *testCase) {
@@ -180,19 +174,15 @@ func drawCat(c *testCase) {
 		dim = c.dim(len(shape))
 	}
 	c.say("dim %d", dim)
-	o := options{each: true}
-	if !c.wild {
-		o.want = func() []array {
-			return []array{build(to, func(i []int64) float64 {
-				k := 0
-				for ; i[d] >= in[k].values.shape[d]; k++ {
-					i[d] -= in[k].values.shape[d]
-				}
-				return in[k].values.x[in[k].values.place(i)]
-			})}
-		}
-	}
-	c.check(in, joined((*tensor.Scope).Cat, dim), o)
+	c.check(in, joined((*tensor.Scope).Cat, dim), options{each: true, want: func() []array {
+		return []array{build(to, func(i []int64) float64 {
+			k := 0
+			for ; i[d] >= in[k].values.shape[d]; k++ {
+				i[d] -= in[k].values.shape[d]
+			}
+			return in[k].values.x[in[k].values.place(i)]
+		})}
+	}})
 }
 
 func drawStack(c *testCase) {
@@ -202,15 +192,11 @@ func drawStack(c *testCase) {
 		in = append(in, c.sometimes(c.array(c.special, shape...)))
 	}
 	c.say("dim %d", dim)
-	o := options{each: true}
-	if !c.wild {
-		o.want = func() []array {
-			d := from(dim, len(shape)+1)
-			return []array{build(within(shape, d, int64(len(in))), func(i []int64) float64 {
-				a := in[i[d]].values
-				return a.x[a.place(without(i, d))]
-			})}
-		}
-	}
-	c.check(in, joined((*tensor.Scope).Stack, dim), o)
+	c.check(in, joined((*tensor.Scope).Stack, dim), options{each: true, want: func() []array {
+		d := from(dim, len(shape)+1)
+		return []array{build(within(shape, d, int64(len(in))), func(i []int64) float64 {
+			a := in[i[d]].values
+			return a.x[a.place(without(i, d))]
+		})}
+	}})
 }

@@ -129,33 +129,6 @@ func ExampleNewGenerator() {
 	// Output: 1000 <nil> <nil>
 }
 
-func ExampleScope_Grad() {
-	// The gradient penalty of a discriminator D(x) = w·x² at two points: mean (∂D/∂x)² and its derivative by w.
-	s := tensor.NewScope()
-	defer s.Close()
-	w, x := s.RequireGrad(s.Scalar(3)), s.RequireGrad(tensor.From(s, []float32{1, 2}, 2, 1))
-	d := s.Mul(w, s.Square(x))
-	penalty := s.Mean(s.Square(s.Grad(d, true, x)[0]))
-	s.Backward(penalty)
-	value, err := tensor.Item(penalty)
-	if err != nil {
-		panic(err)
-	}
-	slope, err := tensor.Item(s.GradOf(w))
-	fmt.Println(value, slope, err, s.Err())
-	// Output: 90 60 <nil> <nil>
-}
-
-func ExampleScope_Keep() {
-	s := tensor.NoGrad()
-	total := s.Keep(s.Sum(s.Ones(2, 3)))
-	s.Close()
-	value, err := tensor.Item(total)
-	fmt.Println(value, err)
-	tensor.Free(total)
-	// Output: 6 <nil>
-}
-
 // On the CPU a capture does what it records. On other devices the first replay follows it.
 func ExampleNewGraph() {
 	s := tensor.NewScope()

@@ -3,8 +3,9 @@ package tensor
 import (
 	"crypto/sha256"
 	"fmt"
-	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // A library of another header is refused, and the message names the remedies. That of this header has been accepted,
@@ -12,9 +13,6 @@ import (
 func TestOtherLibraryIsRefused(t *testing.T) {
 	changed := fmt.Sprintf("%x", sha256.Sum256(append([]byte("// "), header...)))
 	for _, library := range []string{"", changed} {
-		err := checkHeader(library)
-		if err == nil || !strings.Contains(err.Error(), "make setup") || !strings.Contains(err.Error(), "gorl-setup") {
-			t.Errorf("the header %q: %v", library, err)
-		}
+		must.RefuseAs(t, library, checkHeader(library), "make setup", "gorl-setup")
 	}
 }

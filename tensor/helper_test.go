@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -20,9 +19,7 @@ func scope(t testing.TB) *tensor.Scope {
 	tensortest.CheckLive(t)
 	s := tensor.NewScope()
 	t.Cleanup(func() {
-		if err := s.Err(); err != nil {
-			t.Errorf("the scope ends with an error: %v", err)
-		}
+		must.Equal(t, "the scope's error", nil, s.Err())
 		s.Close()
 	})
 	return s
@@ -38,14 +35,9 @@ func near(a, b, tol float64) bool {
 // wantNear compares element by element, with the tolerance relative above 1 and absolute below.
 func wantNear(t testing.TB, what string, got, want []float64, tol float64) {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s: %d values, want %d: %v", what, len(got), len(want), got)
-	}
+	must.Is(t, len(got), len(want), "%s: number of values", what)
 	for i := range want {
-		if !near(got[i], want[i], tol) {
-			t.Errorf("%s: element %d is %.9g, want %.9g", what, i, got[i], want[i])
-			return
-		}
+		must.Not(t, !near(got[i], want[i], tol), "%s: element %d is %.9g, want %.9g", what, i, got[i], want[i])
 	}
 }
 
@@ -54,10 +46,7 @@ func wantTensor(t testing.TB, what string, s *tensor.Scope, got tensor.Tensor, s
 	tol float64) {
 	t.Helper()
 	values := tensortest.Float64s(t, s, got)
-	if sh := tensor.Shape(got); !slices.Equal(sh, shape) {
-		t.Errorf("%s: shape %v, want %v", what, sh, shape)
-		return
-	}
+	must.Same(t, tensor.Shape(got), shape, "%s: shape", what)
 	wantNear(t, what, values, want, tol)
 }
 
@@ -67,11 +56,7 @@ func wantPanic(t testing.TB, part string, f func()) {
 	defer func() {
 		t.Helper()
 		r := recover()
-		if r == nil {
-			t.Errorf("no panic; want one that mentions %q", part)
-		} else if !strings.Contains(fmt.Sprint(r), part) {
-			t.Errorf("panic %q does not mention %q", r, part)
-		}
+		must.Not(t, r == nil || !strings.Contains(fmt.Sprint(r), part), "panic %v; want one that mentions %q", r, part)
 	}()
 	f()
 }

@@ -4,20 +4,16 @@ import (
 	"cmp"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
 func TestActivationNames(t *testing.T) {
 	for _, name := range append(description.Activations(), "") {
-		f, err := tensor.ParseActivation(name)
-		if err != nil || formulas[f] == nil || f.String() != cmp.Or(name, "identity") {
-			t.Errorf("%q reads as %v (%v), or TestDifferential has no formula", name, f, err)
-		}
+		f := must.Get(tensor.ParseActivation(name))(t)
+		must.Is(t, f.String(), cmp.Or(name, "identity"), "%q", name)
+		must.Not(t, formulas[f] == nil, "TestDifferential has no formula of %q", name)
 	}
-	if f, err := tensor.ParseActivation("elu"); err != nil || f != tensor.Elu {
-		t.Errorf("elu reads as %v, %v", f, err)
-	}
-	_, err := tensor.ParseActivation("ellu")
-	wantError(t, err, "tensor:", "ellu", "leaky_relu", "selu")
+	must.Refused(tensor.ParseActivation("ellu"))(t, "tensor:", "ellu", "leaky_relu", "selu")
 }

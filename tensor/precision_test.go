@@ -1,11 +1,11 @@
 package tensor_test
 
 import (
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -16,6 +16,7 @@ func TestLowerPrecision(t *testing.T) {
 	if err := tensor.BFloat16.Supported(tensor.CPU); err != nil {
 		t.Skip(err)
 	}
+	must.Refuse(t, tensor.Float16.Supported(tensor.CPU), "bfloat16")
 	net, flat := bound(t, 3, tensor.Tanh, 20, 32, 1)
 	s := scope(t)
 	x := s.Randn(generator(t, 4), 30, 20)
@@ -23,9 +24,8 @@ func TestLowerPrecision(t *testing.T) {
 		flat.ZeroGrad(s)
 		y := s.Layers(p).MLP(x, net)
 		z := s.Linear(y, s.Full(tensor.Float32, 3, 1, 1), tensor.Tensor{})
-		if tensor.TypeOf(y) != tensor.Float32 || tensor.TypeOf(z) != tensor.Float32 {
-			t.Errorf("%v: results are %v and %v, want float32", p, tensor.TypeOf(y), tensor.TypeOf(z))
-		}
+		must.Same(t, []tensor.DType{tensor.TypeOf(y), tensor.TypeOf(z)}, []tensor.DType{tensor.Float32, tensor.Float32},
+			"%v: types", p)
 		loss := s.Mean(s.Square(z))
 		if penalty {
 			_, loss = s.Critic(x, net)
@@ -37,27 +37,11 @@ func TestLowerPrecision(t *testing.T) {
 		full, fullGrad := run(tensor.Full, penalty)
 		out, grad := run(tensor.BFloat16, penalty)
 		for what, pair := range map[string][2][]float64{"outputs": {out, full}, "gradients": {grad, fullGrad}} {
-			if e := distance(pair[0], pair[1]); !(e > 1e-5 && e < 5e-2) {
-				t.Errorf("%s differ by %g of their size, want between 1e-5 and 5e-2 (penalty %v)", what, e, penalty)
-			}
+			e := distance(pair[0], pair[1])
+			must.Not(t, !(e > 1e-5 && e < 5e-2), "%s differ by %g of their size (penalty %v)", what, e, penalty)
 		}
 	}
 }
 
 // distance is ‖a − b‖ / ‖b‖.
 func distance(a, b []float64) float64 { return floats.Distance(a, b, 2) / norm(b) }
-
-func TestPrecisionSupported(t *testing.T) {
-	if err := tensor.Full.Supported(tensor.CPU); err != nil {
-		t.Error(err)
-	}
-	if err := tensor.Float16.Supported(tensor.CPU); err == nil || !strings.Contains(err.Error(), "bfloat16") {
-		t.Errorf("float16 on the CPU: %v; want an error that names bfloat16", err)
-	}
-	if err := tensor.Precision(9).Supported(tensor.CPU); err == nil {
-		t.Error("an unknown precision is supported")
-	}
-	if err := tensor.BFloat16.Supported(tensor.CUDA(99)); err == nil {
-		t.Error("a GPU that is not there is supported")
-	}
-}

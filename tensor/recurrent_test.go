@@ -2,10 +2,9 @@ package tensor_test
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -78,87 +77,44 @@ func (c recurrentCase) byHand(s *tensor.Scope, x, state, ended tensor.Tensor, w 
 }
 
 // TestRecurrentGradients compares first and second derivatives by the input and the parameters, through resets within
-// sequences, with difference quotients.
+// sequences, with difference quotients, and the gradient of a penalty on the input's gradient that the node makes, by
+// differentiating twice, with libtorch's.
 func TestRecurrentGradients(t *testing.T) {
-	tensortest.CheckLive(t)
 	for _, kind := range []tensor.RecurrentKind{tensor.RNN, tensor.GRU, tensor.LSTM} {
-		c := recurrentCase{kind: kind, layers: 2, inputs: 2, hidden: 2, length: 3, sequences: 2}
-		ops := []array{randomOperand(1, 6, 2)}
-		for i, shape := range c.shapes() {
-			ops = append(ops, randomOperand(uint64(5+i), shape...))
-		}
 		t.Run(fmt.Sprint(kind.Gates(), " gates"), func(t *testing.T) {
-			checkGradients(t, func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor {
+			s, c := scope(t), recurrentCase{kind: kind, layers: 2, inputs: 2, hidden: 2, length: 3, sequences: 2}
+			ops := []array{randomOperand(1, 6, 2)}
+			for i, shape := range c.shapes() {
+				ops = append(ops, randomOperand(uint64(5+i), shape...))
+			}
+			apply := func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor {
 				state := tensor.From(s, numbers(3, 2*2*2*kind.States()), 2, int64(4*kind.States()))
 				ended := tensor.From(s, []float64{0, 1, 1, 0, 0, 0}, 6, 1)
-				out, _ := s.Recurrent(x[0], state, ended, 3, &tensor.RecurrentLayers{Kind: kind, Weights: x[1:]})
+				d := tensor.TypeOf(x[0])
+				out, _ := s.Recurrent(x[0], s.As(state, d), s.As(ended, d), 3,
+					&tensor.RecurrentLayers{Kind: kind, Weights: x[1:]})
 				return out
-			}, ops...)
-		})
-	}
-}
+			}
+			checkGradients(t, apply, ops...)
 
-// The gradient of a penalty on the input's gradient, which the node makes by differentiating twice, is that of separate
-// operations.
-func TestRecurrentPenalty(t *testing.T) {
-	for _, kind := range []tensor.RecurrentKind{tensor.RNN, tensor.GRU, tensor.LSTM} {
-		t.Run(fmt.Sprint(kind.Gates(), " gates"), func(t *testing.T) {
-			c := recurrentCase{kind: kind, layers: 2, inputs: 3, hidden: 5, length: 6, sequences: 4}
-			s := scope(t)
-			var ws []tensor.Tensor
+			var x []tensor.Tensor
 			var params []tensor.Parameter
-			for i, shape := range c.shapes() {
-				o := randomOperand(uint64(10+i), shape...)
-				w := s.RequireGrad(s.MulScalar(tensor.From(s, float32s(o.x), shape...), 0.5))
-				ws, params = append(ws, w), append(params, tensor.Parameter{Name: fmt.Sprint(i), Tensor: w})
+			for i, o := range ops {
+				x = append(x, s.RequireGrad(tensor.From(s, float32s(o.x), o.shape...)))
+				params = append(params, tensor.Parameter{Name: fmt.Sprint(i), Tensor: x[i]})
 			}
-			x := s.RequireGrad(tensor.From(s, float32s(numbers(1, 24*3)), 24, 3))
-			state := tensor.From(s, float32s(numbers(2, 4*10*kind.States())), 4, int64(10*kind.States()))
-			ended := s.As(s.GtScalar(tensor.From(s, float32s(numbers(3, 24)), 24, 1), 0.4), tensor.Float32)
 			loss := func() tensor.Tensor {
-				out, _ := s.Recurrent(x, state, ended, int(c.length), &tensor.RecurrentLayers{Kind: kind, Weights: ws})
-				return s.Add(s.Mean(s.Square(s.Grad(s.Sum(s.Square(out)), true, x)[0])), s.Mean(out))
+				out := apply(s, x)
+				return s.Add(s.Mean(s.Square(s.Grad(s.Sum(s.Square(out)), true, x[0])[0])), s.Mean(out))
 			}
-			var want []tensor.Tensor
-			for _, g := range s.Grad(loss(), false, ws...) {
-				want = append(want, s.Reshape(g, -1))
+			var want []float64
+			for _, g := range s.Grad(loss(), false, x[1:]...) {
+				want = append(want, tensortest.Float64s(t, s, g)...)
 			}
-			flat := newFlat(t, params)
+			flat := newFlat(t, params[1:])
 			s.Backward(loss())
-			got, all := tensortest.Float64s(t, s, flat.Grads), tensortest.Float64s(t, s, s.Cat(0, want...))
-			if e := distance(got, all); !(e <= 2e-5) {
-				t.Errorf("the gradients differ by %.3g of their size", e)
-			}
+			e := distance(tensortest.Float64s(t, s, flat.Grads), want)
+			must.Not(t, !(e <= 2e-5), "the gradients differ by %.3g of their size", e)
 		})
-	}
-}
-
-// Sequences without rows have no steps to go through, however long they are said to be.
-func TestRecurrentWithoutRows(t *testing.T) {
-	s := scope(t)
-	for _, grad := range []bool{false, true} {
-		net := gru(s)
-		if grad { // by separate operations
-			s.RequireGrad(net.Weights[0])
-		}
-		out, last := s.Recurrent(s.Zeros(0, 3), tensor.Tensor{}, tensor.Tensor{}, math.MaxInt, net)
-		wantTensor(t, "the results", s, out, []int64{0, 2}, nil, 0)
-		wantTensor(t, "the state", s, last, []int64{0, 2}, nil, 0)
-	}
-}
-
-// A stack of which one parameter is fixed learns the others.
-func TestRecurrentPartlyFixed(t *testing.T) {
-	for fixed := range 4 {
-		s := scope(t)
-		net := gru(s)
-		learning := slices.Delete(slices.Clone(net.Weights), fixed, fixed+1)
-		for _, w := range learning {
-			s.RequireGrad(w)
-		}
-		out, _ := s.Recurrent(s.Full(tensor.Float32, 1, 6, 3), tensor.Tensor{}, tensor.Tensor{}, 3, net)
-		if s.Grad(s.Sum(out), false, learning...); s.Err() != nil {
-			t.Fatal(fixed, s.Err())
-		}
 	}
 }

@@ -8,55 +8,36 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// gru returns the parameters of one layer of two units for inputs of width 3.
-func gru(s *tensor.Scope) *tensor.RecurrentLayers {
-	return &tensor.RecurrentLayers{Kind: tensor.GRU,
-		Weights: []tensor.Tensor{s.Zeros(6, 3), s.Zeros(6, 2), s.Zeros(6), s.Zeros(6)}}
-}
-
 // An error names the operation and the shapes of its operands. TestDifferential refuses wrong operands of every
 // operation and compares the engine's errors with libtorch's; here are the operations' own checks.
 func TestRefusals(t *testing.T) {
 	tensortest.CheckLive(t)
-	g, none := generator(t, 1), tensor.Tensor{}
+	g := generator(t, 1)
 	vectors := func(s *tensor.Scope, n int64) tensor.Tensor { return s.Full(tensor.Float64, 1, n) }
 	update := func(s *tensor.Scope, x, statistics tensor.Tensor) {
 		s.ScalerUpdate(x, statistics, statistics, vectors(s, 1), false, 0)
 	}
-	layers := func(bias ...tensor.Tensor) func(s *tensor.Scope) {
-		return func(s *tensor.Scope) {
-			s.MLP(s.Ones(2, 4), &tensor.Layers{Weights: []tensor.Tensor{s.Ones(3, 4)}, Biases: bias,
-				Activations: []tensor.Activation{tensor.Tanh}})
-		}
-	}
 	recurrent := func(length int, x, state, ends []int64) func(s *tensor.Scope) {
 		return func(s *tensor.Scope) {
-			s.Recurrent(s.Zeros(x...), s.Zeros(state...), s.Zeros(ends...), length, gru(s))
+			weights := []tensor.Tensor{s.Zeros(6, 3), s.Zeros(6, 2), s.Zeros(6), s.Zeros(6)}
+			s.Recurrent(s.Zeros(x...), s.Zeros(state...), s.Zeros(ends...), length,
+				&tensor.RecurrentLayers{Kind: tensor.GRU, Weights: weights})
 		}
 	}
 	for _, test := range []struct {
 		want string
 		run  func(s *tensor.Scope)
 	}{
-		{"Add [2 3], [4]: ", func(s *tensor.Scope) { s.Add(s.Ones(2, 3), s.Ones(4)) }},
 		{"Cat [2 2], [2 3]: ", func(s *tensor.Scope) { s.Cat(0, s.Ones(2, 2), s.Ones(2, 3)) }},
-		{"Cat: ", func(s *tensor.Scope) { s.Cat(0) }},
 		{"IndexCopy [2 2], [1], [1 2]: ", func(s *tensor.Scope) {
 			s.IndexCopy(s.Ones(2, 2), s.Full(tensor.Int64, 2, 1), s.Ones(1, 2))
 		}},
 		{"From: ", func(s *tensor.Scope) { tensor.From(s, []float32{1, 2, 3, 4}, -2, -2) }},
-		{"Full: ", func(s *tensor.Scope) { s.Zeros(-1) }},
 		{"Full: ", func(s *tensor.Scope) { s.Zeros(1<<40, 1<<20) }},
-		{"Full: ", func(s *tensor.Scope) { s.Full(tensor.DType(99), 0, 1) }},
 		{"Full: ", func(s *tensor.Scope) { s.On(tensor.CUDA(99)).Zeros(1) }},
-		{"Arange: ", func(s *tensor.Scope) { s.Arange(-1) }},
-		{"To [1]: ", func(s *tensor.Scope) { s.To(s.Ones(1), tensor.Float32, tensor.CUDA(99)) }},
 		{"To [1]: ", func(s *tensor.Scope) { s.As(s.Ones(1), tensor.DType(-3)) }},
 		{"Randn: ", func(s *tensor.Scope) { s.Randn(g, -1) }},
 		{"RandInt: ", func(s *tensor.Scope) { s.RandInt(g, 3, 3, 2) }},
-		{"RandInt: ", func(s *tensor.Scope) { s.RandInt(g, 3, 1<<53+1, 2) }},
-		{"RandInt: ", func(s *tensor.Scope) { s.RandInt(g, 0, 3, 2, -1) }},
-		{"RandPerm: ", func(s *tensor.Scope) { s.RandPerm(g, -1) }},
 		{"Multinomial", func(s *tensor.Scope) { s.Multinomial(g, tensor.From(s, []float32{-1, 2}), 1) }},
 
 		{"Backward [3]: ", func(s *tensor.Scope) { s.Backward(s.Square(s.RequireGrad(s.Ones(3)))) }},
@@ -66,54 +47,24 @@ func TestRefusals(t *testing.T) {
 			s.Backward(loss)
 			s.Backward(loss)
 		}},
-		{"Grad [], [2]: ", func(s *tensor.Scope) {
-			s.Grad(s.Sum(s.RequireGrad(s.Ones(3))), false, s.RequireGrad(s.Ones(2)))
-		}},
-		{"GradOf [3]: ", func(s *tensor.Scope) { s.GradOf(s.Ones(3)) }},
 		{"RequireGrad [3]: ", func(s *tensor.Scope) { s.RequireGrad(s.Arange(3)) }},
 
-		{"MLP: 1 weights, 0 biases", layers()},
-		{"MLP [2 4], [3 4]: ", func(s *tensor.Scope) { layers(s.Ones(3, 1))(s) }},
 		{"Surrogate", func(s *tensor.Scope) { s.Surrogate(s.Zeros(3, 1), s.Zeros(3, 1), s.Zeros(2, 1), 0.2) }},
-		{"ValueLoss", func(s *tensor.Scope) {
-			s.ValueLoss(s.Zeros(3, 1), s.Zeros(3), s.Zeros(3, 1), 0.2, tensor.NoValueClip)
-		}},
-		{"Categorical", func(s *tensor.Scope) { s.Categorical(s.Zeros(3, 4), s.Zeros(3, 1), 5) }},
-		{"Categorical", func(s *tensor.Scope) { s.Categorical(s.Zeros(3, 2), s.Full(tensor.Float32, 2, 3, 1), 2) }},
 		{"Categorical", func(s *tensor.Scope) {
 			s.Categorical(s.Ones(2, 2), s.Ones(2, 3), math.MaxInt64, math.MaxInt64, 4)
 		}},
 		{"SumSquares", func(s *tensor.Scope) { s.SumSquares([]float64{1}, s.Zeros(1), s.Zeros(1)) }},
 		{"PositiveShare", func(s *tensor.Scope) { s.PositiveShare(s.Arange(3)) }}, // the share must not leak
-		{"Tally", func(s *tensor.Scope) { s.Tally(vectors(s, 2), s.Scalar(1)) }},
 		{"GAE [0 3 1], ", func(s *tensor.Scope) { x := s.Zeros(0, 3, 1); s.GAE(x, x, x, x, x, 1, 1) }},
-		{"GAE [7 3], [7 3 1], ", func(s *tensor.Scope) {
-			x := s.Zeros(7, 3, 1)
-			s.GAE(s.Zeros(7, 3), x, x, x, x, 1, 1)
-		}},
 		{"ScalerUpdate [0 3], ", func(s *tensor.Scope) { update(s, s.Zeros(0, 3), vectors(s, 3)) }},
 		{"ScalerUpdate [3 2], [3], ", func(s *tensor.Scope) { update(s, s.Zeros(3, 2), vectors(s, 3)) }},
-		{"ScalerUpdate [2 3], [3], ", func(s *tensor.Scope) { update(s, s.Zeros(2, 3), s.Ones(3)) }},
-		{"ScalerForward [2 3], [3], [1]: ", func(s *tensor.Scope) {
-			s.ScalerForward(s.Zeros(2, 3), vectors(s, 3), vectors(s, 1), 1, 1)
-		}},
 		{"ScalerForward [2 0], [0], [0]: ", func(s *tensor.Scope) {
 			s.ScalerForward(s.Zeros(2, 0), vectors(s, 0), vectors(s, 0), 1, 1)
 		}},
-		{"ScalerInverse [2 4], [3], [3]: ", func(s *tensor.Scope) {
-			s.ScalerInverse(s.Zeros(2, 4), vectors(s, 3), vectors(s, 3), 1)
-		}},
 
 		{"are not sequences of 5 steps", recurrent(5, []int64{6, 3}, []int64{2, 2}, []int64{6, 1})},
-		{"are not sequences of 0 steps", recurrent(0, []int64{6, 3}, []int64{2, 2}, []int64{6, 1})},
 		{"the state has the shape", recurrent(3, []int64{6, 3}, []int64{2, 4}, []int64{6, 1})},
-		{"the ends have the shape", recurrent(3, []int64{6, 3}, []int64{2, 2}, []int64{6})},
 		{"the input weight of layer 0 has the shape", recurrent(3, []int64{6, 4}, []int64{2, 2}, []int64{6, 1})},
-		{"3 weights; want four a layer", func(s *tensor.Scope) {
-			net := gru(s)
-			net.Weights = net.Weights[:3]
-			s.Recurrent(s.Zeros(6, 3), none, none, 3, net)
-		}},
 	} {
 		s := tensor.NewScope()
 		test.run(s)

@@ -31,32 +31,18 @@ func TestSoak(t *testing.T) {
 	}
 	rounds := 20_000
 	if text := os.Getenv("GORL_SOAK_ROUNDS"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n <= 0 {
-			t.Fatalf("GORL_SOAK_ROUNDS is %q: want a positive integer", text)
-		}
-		rounds = n
+		rounds = must.Get(strconv.Atoi(text))(t)
 	}
 	const limit = 20 << 20
 	tensortest.CheckLive(t)
-	tr, err := newTrainer(1, 4096, 64, 20, 64)
-	must.Do(t, err)
-	defer tr.close()
-	// The first rounds fill the allocators' pools.
-	if _, err := tr.train(min(rounds, 1000)); err != nil {
-		t.Fatal(err)
-	}
+	tr := newTrainer(t, 1, 4096, 64, 20, 64)
+	must.Get(tr.train(min(rounds, 1000)))(t) // the first rounds fill the allocators' pools
 	live, resident := tensor.Live(), residentBytes(t)
 	for done := 0; done < rounds; done += 1000 {
-		if _, err := tr.train(min(1000, rounds-done)); err != nil {
-			t.Fatal(err)
-		}
-		if now := tensor.Live(); now != live {
-			t.Fatalf("after %d rounds %d tensors live, %d at first", done+1000, now, live)
-		}
-		if grown := residentBytes(t) - resident; grown > limit {
-			t.Fatalf("after %d rounds the process has grown by %d KiB", done+1000, grown>>10)
-		}
+		must.Get(tr.train(min(1000, rounds-done)))(t)
+		now, grown := tensor.Live(), residentBytes(t)-resident
+		must.Not(t, now != live || grown > limit, "after %d rounds %d tensors live (%d at first), grown by %d KiB",
+			done+1000, now, live, grown>>10)
 	}
 	t.Logf("%d rounds: resident memory grew by %d KiB, %d tensors live as at first", rounds,
 		(residentBytes(t)-resident)>>10, live)

@@ -21,15 +21,11 @@ func testStreams(t *testing.T, d tensor.Device) {
 	var wait sync.WaitGroup
 	failed := make([]error, 2)
 	for i := range failed {
-		stream, err := tensor.NewStream(d)
-		if err != nil || (stream != nil) != (d.Kind() == "cuda") {
-			t.Fatalf("NewStream of %v is %v (%v)", d, stream, err)
-		}
+		stream := must.Get(tensor.NewStream(d))(t)
+		must.Is(t, stream != nil, d.Kind() == "cuda", "a stream")
 		defer func() { stream.Close(); stream.Close() }()
 		want := errors.New("an error")
-		if err := stream.Do(func() error { return want }); !errors.Is(err, want) {
-			t.Errorf("Do returned %v", err)
-		}
+		must.Is(t, stream.Do(func() error { return want }), want, "what Do returns")
 		wait.Go(func() {
 			for range rounds {
 				failed[i] = stream.Do(func() error {
@@ -47,10 +43,7 @@ func testStreams(t *testing.T, d tensor.Device) {
 	}
 	wait.Wait()
 	must.Do(t, errors.Join(failed...))
-	got, err := tensor.Float32s(common.MulScalar(sums, 1.0/(n*n*rounds)))
-	if err != nil || got[0] != 1 || got[1] != 2 {
-		t.Errorf("the sums are %v (%v), want 1 and 2", got, err)
-	}
+	wantTensor(t, "sums", common, common.MulScalar(sums, 1.0/(n*n*rounds)), []int64{2}, []float64{1, 2}, 0)
 }
 
 // Write returns before a device has the values. They arrive in the order of the calls, also where the caller changes
@@ -72,9 +65,7 @@ func testWritesArrive(t *testing.T, d tensor.Device) {
 	}
 	clear(row)
 	for _, written := range []tensor.Tensor{all, bytes} {
-		got, err := tensor.Float32s(written)
-		must.Do(t, err)
-		for k, x := range got {
+		for k, x := range must.Get(tensor.Float32s(written))(t) {
 			if x != float32((k/width+k%width)%256) {
 				t.Fatalf("%v: element %d of row %d is %g", tensor.TypeOf(written), k%width, k/width, x)
 			}

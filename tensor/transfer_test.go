@@ -3,9 +3,9 @@ package tensor_test
 import (
 	"errors"
 	"math"
-	"slices"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -27,9 +27,7 @@ func testTransfer(t *testing.T, d tensor.Device) {
 		many := make([]float64, 5000)
 		many[4999] = float64(round + 7)
 		large, err3 := tensor.Put(transfer, float32s(many), 50, 100)
-		if err := errors.Join(err, err2, err3, err4, err5, err6); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err, err2, err3, err4, err5, err6))
 		transfer.Send(s)
 		wantTensor(t, "flags", s, flags.Tensor(s), []int64{3, 1}, []float64{1, 0, float64(round)}, 0)
 		wantTensor(t, "index", s, index.Tensor(s), []int64{2}, []float64{5, -1}, 0)
@@ -37,9 +35,8 @@ func testTransfer(t *testing.T, d tensor.Device) {
 		wantTensor(t, "flags", s, choice.Tensor(s), []int64{2}, []float64{1, 0}, 0)
 		wantTensor(t, "float64", s, exact.Tensor(s), []int64{1}, []float64{1e-300}, 0)
 		wantTensor(t, "large", s, large.Tensor(s), []int64{50, 100}, many, 0)
-		if x := index.Tensor(s); tensor.TypeOf(x) != tensor.Int64 || tensor.DeviceOf(x) != d {
-			t.Errorf("integers arrive as %v on %v", tensor.TypeOf(x), tensor.DeviceOf(x))
-		}
+		must.Is(t, tensor.TypeOf(index.Tensor(s)), tensor.Int64, "type of integers")
+		must.Is(t, tensor.DeviceOf(index.Tensor(s)), d, "device of integers")
 		columns := s.Zeros(3, 2) // one column of it is not contiguous
 		flags.CopyTo(s, s.Narrow(columns, 1, 1, 1))
 		wantNear(t, "a column", tensortest.Float64s(t, s, columns), []float64{0, 1, 0, 0, 0, float64(round)}, 0)
@@ -51,13 +48,10 @@ func testTransfer(t *testing.T, d tensor.Device) {
 		}
 		refuse("3 values", func(b *tensor.Scope) { flags.CopyTo(b, s.Zeros(4)) })
 		refuse("type Long", func(b *tensor.Scope) { flags.CopyTo(b, s.Full(tensor.Int64, 0, 3)) })
-		if !slices.Equal(index.Host(), []byte{5, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255}) {
-			t.Errorf("on the host a part is %v", index.Host())
-		}
+		host := []byte{5, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255}
+		must.Same(t, index.Host(), host, "host's bytes")
 		transfer.Begin()
-		if index.Valid() || (tensor.Part{}).Valid() {
-			t.Error("a part of the transfer before is valid")
-		}
+		must.Not(t, index.Valid() || (tensor.Part{}).Valid(), "a part of the transfer before is valid")
 		refuse("begun again", func(b *tensor.Scope) { index.Tensor(b) })
 		refuse("begun again", func(b *tensor.Scope) { flags.CopyTo(b, s.Zeros(3)) })
 		_, err = tensor.Put(transfer, []float32{1, 2, 3}, 2, 2)

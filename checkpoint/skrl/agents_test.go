@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/checkpoint/skrl"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
@@ -53,9 +51,8 @@ type recurrent struct {
 
 func kinds(t testing.TB) map[string]kind {
 	t.Helper()
-	text := must.Get(os.ReadFile("testdata/agents.json"))(t)
 	out := map[string]kind{}
-	must.Do(t, json.Unmarshal(text, &out))
+	must.Do(t, json.Unmarshal(must.Read(t, "testdata/agents.json"), &out))
 	return out
 }
 
@@ -180,9 +177,8 @@ func (k kind) build(t testing.TB, seed int64) agent {
 		config["sequence_length"] = k.Recurrent.SequenceLength
 	}
 	if k.Algorithm == "AMP" {
-		discriminator, err := models.NewMLP(models.MLPConfig{Inputs: ampObservations, Outputs: 1, Hidden: k.Hidden,
-			Activation: "elu"}, seed)
-		must.Do(t, err)
+		discriminator := must.Get(models.NewMLP(models.MLPConfig{Inputs: ampObservations, Outputs: 1, Hidden: k.Hidden,
+			Activation: "elu"}, seed))(t)
 		maps.Copy(config, map[string]any{"amp_batch_size": 8, "motion_dataset_size": 64, "reply_buffer_size": 256})
 		a.Agent = must.Get(amp.New(amp.Options{Spaces: sp, NumEnvs: envs, Dict: config, Motions: motion{}, Seed: seed,
 			Models: amp.Models{Policy: policy, Value: value, Discriminator: discriminator}}))(t)
@@ -190,25 +186,11 @@ func (k kind) build(t testing.TB, seed int64) agent {
 		a.Agent = must.Get(ppo.New(ppo.Options{Spaces: sp, NumEnvs: envs, Dict: config, Seed: seed,
 			Models: ppo.Models{Policy: policy, Value: value}}))(t)
 	}
-	t.Cleanup(func() {
-		if err := a.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.Do(t, a.Close()) })
 	return a
 }
 
 func snapshot(t testing.TB, a agents.Snapshotter) *checkpoint.Snapshot {
 	t.Helper()
-	s := must.Get(a.Snapshot(agents.SnapshotOptions{}))(t)
-	return s
-}
-
-// load reads a checkpoint into an agent.
-func load(t testing.TB, a agents.Snapshotter, path string) *skrl.Checkpoint {
-	t.Helper()
-	c := must.Get(skrl.Read(path))(t)
-	s := must.Get(c.Snapshot(snapshot(t, a)))(t)
-	must.Do(t, a.Restore(s))
-	return c
+	return must.Get(a.Snapshot(agents.SnapshotOptions{}))(t)
 }

@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -44,10 +43,6 @@ func rename(from, to string) func(c *skrl.Checkpoint) {
 	}
 }
 
-func array(dtype checkpoint.DType, n int64, bytes int) checkpoint.Array {
-	return checkpoint.Array{DType: dtype, Shape: []int64{n}, Data: make([]byte, bytes)}
-}
-
 func f32s(shape []int64, x ...float32) checkpoint.Array {
 	return checkpoint.ArrayFloat32(shape, x)
 }
@@ -64,29 +59,18 @@ func TestSnapshotRefuses(t *testing.T) {
 		"other hidden layers": {"ppo_fixed", nil,
 			"net_container.2.weight has shape [4 5], the agent's policy/net.2.weight [2 5]"},
 		"shared layers": {"ppo_shared", nil, "do not (models.separate: true)"},
-		"no value":      {"ppo", rename("value", "critic"), "no value"},
 		"a scaler more": {"ppo_own_names", nil,
 			"observation_preprocessor, value_preprocessor, for which the agent has no place"},
 		"no optimizer":     {"ppo", rename("optimizer", "adam"), "no optimizer"},
 		"a parameter more": {"ppo", set("policy", f32s([]int64{1}, 1), "zzz"), "policy: the file has zzz [1]"},
-		"no tensor":        {"ppo", set("policy", "text", "net_container.0.bias"), "not a tensor"},
 		"not finite": {"ppo", set("policy", f32s([]int64{5}, 0, nan, 0, 0, 0), "net_container.0.bias"),
 			`not finite: "policy/net.0.bias"`},
-		"a scaler's width": {"ppo", set("observation_preprocessor", array("F64", 4, 32), "running_mean"),
-			"running_mean has shape [4]"},
 		"a scaler's entries": {"ppo", set("observation_preprocessor", f32s([]int64{3}, 0, 0, 0), "momentum"),
 			"4 entries"},
 		"other betas": {"ppo", set("optimizer", torchfile.Tuple{0.9, 0.99}, "param_groups", "betas"),
 			"adam_betas: [0.9, 0.99]"},
-		"amsgrad":  {"ppo", set("optimizer", true, "param_groups", "amsgrad"), "amsgrad"},
-		"no betas": {"ppo", set("optimizer", nil, "param_groups", "betas"), "not Adam"},
-		"no rate":  {"ppo", set("optimizer", "fast", "param_groups", "lr"), "lr is not a number"},
 		"two groups": {"ppo", set("optimizer", &torchfile.List{Items: []any{torchfile.NewDict(),
 			torchfile.NewDict()}}, "param_groups"), "2 parameter groups"},
-		"a group of fewer": {"ppo", set("optimizer", &torchfile.List{Items: []any{int64(0)}}, "param_groups",
-			"params"), "state of 13 parameters"},
-		"no state":    {"ppo", set("optimizer", nil, "state"), "state is not a dictionary"},
-		"half a step": {"ppo", set("optimizer", 1.5, "state", 3, "step"), "step is 1.5"},
 		"steps of others": {"ppo", set("optimizer", int64(9), "state", 3, "step"),
 			"parameter 3 was stepped 9 times, others 4 times"},
 		"a moment's shape": {"ppo", set("optimizer", f32s([]int64{1}, 1), "state", 3, "exp_avg"),
@@ -99,36 +83,18 @@ func TestSnapshotRefuses(t *testing.T) {
 		if test.spoil != nil {
 			test.spoil(c)
 		}
-		s, err := c.Snapshot(like)
-		if test.want == "" {
+		if _, err := c.Snapshot(like); test.want == "" {
 			must.Do(t, err)
-		} else if err == nil || s != nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v, want it to say %q", name, err, test.want)
+		} else {
+			must.RefuseAs(t, name, err, test.want)
 		}
 		equal(t, like.Arrays, before)
 	}
-	c, err := skrl.Read("testdata/ppo_shared/first.pt")
-	must.Do(t, err)
-	_, err = c.Snapshot(snapshot(t, all["ppo"].build(t, 1)))
-	fails(t, err, "models.BuildShared")
-}
-
-func TestReadRefuses(t *testing.T) {
-	dir := t.TempDir()
-	for name, test := range map[string]struct {
-		value any
-		want  string
-	}{
-		"list":  {&torchfile.List{}, "no dictionary"},
-		"empty": {torchfile.NewDict(), "no dictionary"},
-		"text":  {torchfile.NewDict("a", "b"), "single module"},
-		"keys":  {torchfile.NewDict(1, torchfile.NewDict()), "module 1"},
-	} {
-		path := filepath.Join(dir, name+".pt")
-		must.Do(t, torchfile.WriteFile(path, test.value))
-		_, err := skrl.Read(path)
-		fails(t, err, test.want)
-	}
+	c := must.Get(skrl.Read("testdata/ppo_shared/first.pt"))(t)
+	must.Refused(c.Snapshot(snapshot(t, all["ppo"].build(t, 1))))(t, "models.BuildShared")
+	path := filepath.Join(t.TempDir(), "text.pt")
+	must.Do(t, torchfile.WriteFile(path, torchfile.NewDict("a", "b")))
+	must.Refused(skrl.Read(path))(t, "single module")
 }
 
 // repacked returns a .pt file with another pickle.
@@ -186,13 +152,10 @@ func FuzzSnapshot(f *testing.F) {
 			}
 			for name, a := range like.Arrays {
 				got := s.Arrays[name]
-				if got.DType != a.DType || !slices.Equal(got.Shape, a.Shape) {
-					t.Errorf("%s became %s %v", name, got.DType, got.Shape)
-				}
+				must.Is(t, got.DType, a.DType, "type of %s", name)
+				must.Same(t, got.Shape, a.Shape, "shape of %s", name)
 			}
-			if err := checkpoint.EncodeSafetensors(io.Discard, s); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, checkpoint.EncodeSafetensors(io.Discard, s))
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package skrl_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -25,8 +26,7 @@ type rollout struct {
 
 func readRollout(t testing.TB, path string) rollout {
 	t.Helper()
-	f := must.Get(npz.Open(path))(t)
-	return rollout{t, f}
+	return rollout{t, must.Get(npz.Open(path))(t)}
 }
 
 // row is step i of an array (T, N, ·), or rows i·N to (i+1)·N of the probe.
@@ -64,16 +64,12 @@ func (r rollout) compareActions(a agent, name string) {
 	for i := range r.Arrays["probe"].Shape[0] / envs {
 		got := must.Get(a.Act(agents.Observation{Observations: r.row("probe", i)}))(r.t)
 		want := r.row(name, i)
-		if len(got) != len(want) {
-			r.t.Fatalf("%d actions, want %d", len(got), len(want))
-		}
+		must.Is(r.t, len(got), len(want), "actions")
 		for j := range got {
 			worst = max(worst, math.Abs(float64(got[j])-float64(want[j])))
 		}
 	}
-	if !(worst <= max(1e-5, a.rounding)) {
-		r.t.Errorf("actions %s: they differ from skrl's by up to %.3g", name, worst)
-	}
+	must.Near(r.t, worst, 0, max(1e-5, a.rounding), "actions %s: worst difference", name)
 	r.t.Logf("actions %s: they differ from skrl's by at most %.2g", name, worst)
 }
 
@@ -82,9 +78,7 @@ func (r rollout) learn(a agent) {
 	r.t.Helper()
 	for i := range rollouts {
 		a.dist.next = r.row("actions", i)
-		if _, err := a.Act(agents.Observation{Observations: r.row("observations", i)}); err != nil {
-			r.t.Fatal(err)
-		}
+		must.Get(a.Act(agents.Observation{Observations: r.row("observations", i)}))(r.t)
 		step := agents.Transition{Rewards: r.row("rewards", i), Terminated: r.flags("terminated", i),
 			Truncated:        r.flags("truncated", i),
 			NextObservations: r.row("next_observations", i)}
@@ -108,46 +102,32 @@ func compareState(t testing.TB, a agent, c *skrl.Checkpoint) {
 			worst, which = e, name
 		}
 	}
-	if !(worst <= max(1e-5, a.rounding)) {
-		t.Errorf("%s: relative error %.3g", which, worst)
-	}
+	must.Near(t, worst, 0, max(1e-5, a.rounding), "relative error of %s", which)
 	t.Logf("%d arrays compared; the worst is %s: %.2g", len(want.Arrays), which, worst)
-	if g, w := fmt.Sprint(got.Values["optimizer_steps"]), fmt.Sprint(want.Values["optimizer_steps"]); g != w {
-		t.Errorf("steps of the optimizer: %s, want %s", g, w)
-	}
-	adam := must.Get(c.Adam())(t)
-	if rate := a.rate(); math.Abs(rate-adam.LearningRate) > 1e-12 {
-		t.Errorf("learning rate %g, want %g", rate, adam.LearningRate)
-	}
+	must.Is(t, fmt.Sprint(got.Values["optimizer_steps"]), fmt.Sprint(want.Values["optimizer_steps"]), "steps")
+	must.Near(t, a.rate(), must.Get(c.Adam())(t).LearningRate, 1e-12, "learning rate")
 }
 
 // difference is ‖got − want‖ / ‖want‖.
 func difference(t testing.TB, got, want checkpoint.Array) float64 {
 	t.Helper()
 	g, w := floats(t, got), floats(t, want)
-	if len(g) != len(w) {
-		t.Fatalf("%d values, want %d", len(g), len(w))
-	}
+	must.Is(t, len(g), len(w), "values")
 	var d, n float64
 	for i := range w {
 		d += (g[i] - w[i]) * (g[i] - w[i])
 		n += w[i] * w[i]
 	}
-	if n == 0 {
-		return math.Sqrt(d)
-	}
-	return math.Sqrt(d / n)
+	return math.Sqrt(d / cmp.Or(n, 1))
 }
 
 func floats(t testing.TB, a checkpoint.Array) (out []float64) {
 	t.Helper()
 	switch a.DType {
 	case checkpoint.F64:
-		x := must.Get(a.Float64s())(t)
-		return x
+		return must.Get(a.Float64s())(t)
 	case checkpoint.F32:
-		x := must.Get(a.Float32s())(t)
-		for _, v := range x {
+		for _, v := range must.Get(a.Float32s())(t) {
 			out = append(out, float64(v))
 		}
 	default:
@@ -170,12 +150,11 @@ func (k kind) first(folder string) string {
 func (k kind) resume(t testing.TB, folder, start string) agent {
 	t.Helper()
 	a := k.build(t, 5)
-	load(t, a, start)
+	must.Do(t, a.Restore(must.Get(must.Get(skrl.Read(start))(t).Snapshot(snapshot(t, a)))(t)))
 	r := readRollout(t, filepath.Join(folder, "rollout.npz"))
 	r.compareActions(a, "before")
 	r.learn(a)
-	second := must.Get(skrl.Read(filepath.Join(folder, "second.pt")))(t)
-	compareState(t, a, second)
+	compareState(t, a, must.Get(skrl.Read(filepath.Join(folder, "second.pt")))(t))
 	r.compareActions(a, "after")
 	return a
 }
@@ -209,8 +188,7 @@ func TestPeersBothWays(t *testing.T) {
 			a := k.resume(t, there, k.first(there))
 			opt := skrl.Options{}
 			if k.OwnNames {
-				like := must.Get(skrl.Read(k.first(there)))(t)
-				opt.Like = like
+				opt.Like = must.Get(skrl.Read(k.first(there)))(t)
 			}
 			written := filepath.Join(back, "gorl.pt")
 			must.Do(t, skrl.Write(written, snapshot(t, a), opt))
@@ -222,8 +200,7 @@ func TestPeersBothWays(t *testing.T) {
 			restored.Values["timestep"] = int64(0)
 			must.Do(t, b.Restore(restored))
 			r.learn(b)
-			second := must.Get(skrl.Read(filepath.Join(back, "second.pt")))(t)
-			compareState(t, b, second)
+			compareState(t, b, must.Get(skrl.Read(filepath.Join(back, "second.pt")))(t))
 			r.compareActions(b, "after")
 		})
 	}

@@ -1,16 +1,13 @@
 package skrl_test
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gorl-dev/gorl/agents/amp"
@@ -48,21 +45,13 @@ func reread(t testing.TB, s *checkpoint.Snapshot, opt skrl.Options) (c *skrl.Che
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "agent_1.pt")
 	must.Do(t, skrl.Write(path, s, opt))
-	c = must.Get(skrl.Read(path))(t)
-	return c, path
+	return must.Get(skrl.Read(path))(t), path
 }
 
 // fitted fits a checkpoint into a new agent of a kind.
 func fitted(t testing.TB, c *skrl.Checkpoint, k kind) *checkpoint.Snapshot {
 	t.Helper()
-	s := must.Get(c.Snapshot(snapshot(t, k.build(t, 4))))(t)
-	return s
-}
-
-// fails checks that an error contains words.
-func fails(t testing.TB, err error, words string) {
-	t.Helper()
-	must.RefuseAs(t, words, err, words)
+	return must.Get(c.Snapshot(snapshot(t, k.build(t, 4))))(t)
 }
 
 // Names of networks with pictures are those of the instantiators, names of recurrent networks those of skrl's examples,
@@ -85,9 +74,7 @@ func TestNamesOfNetworks(t *testing.T) {
 		"ppo_shared": names(must.Get(skrl.Read("testdata/ppo_shared/first.pt"))(t)),
 	} {
 		c := must.Get(skrl.New(snapshot(t, trained(t, all[name])), skrl.Options{}))(t)
-		if got := names(c); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
+		must.Is(t, names(c), want, "%s", name)
 	}
 }
 
@@ -104,15 +91,7 @@ func carried(s *checkpoint.Snapshot) map[string]checkpoint.Array {
 
 func equal(t testing.TB, got, want map[string]checkpoint.Array) {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Errorf("%d arrays, want %d", len(got), len(want))
-	}
-	for name, w := range want {
-		g := got[name]
-		if g.DType != w.DType || !slices.Equal(g.Shape, w.Shape) || !bytes.Equal(g.Data, w.Data) {
-			t.Errorf("%s is not what it was", name)
-		}
-	}
+	must.Match(t, want, got, "arrays")
 }
 
 // gorl reads its own files for skrl back bit for bit. A discriminator's own optimizer becomes part of skrl's optimizer,
@@ -133,19 +112,10 @@ func TestRoundTrip(t *testing.T) {
 			c, path := reread(t, want, skrl.Options{})
 			got := fitted(t, c, k)
 			equal(t, carried(got), carried(want))
-			if g, w := fmt.Sprint(got.Values["optimizer_steps"]),
-				fmt.Sprint(want.Values["optimizer_steps"]); g != w {
-				t.Errorf("steps %s, want %s", g, w)
-			}
-			if adam, err := c.Adam(); err != nil || adam.LearningRate != a.rate() {
-				t.Errorf("learning rate %v (%v), want %g", adam, err, a.rate())
-			}
+			must.Is(t, fmt.Sprint(got.Values["optimizer_steps"]), fmt.Sprint(want.Values["optimizer_steps"]), "steps")
+			must.Is(t, must.Get(c.Adam())(t).LearningRate, a.rate(), "learning rate")
 			_, again := reread(t, want, skrl.Options{})
-			one, _ := os.ReadFile(path)
-			two, err := os.ReadFile(again)
-			if err != nil || !bytes.Equal(one, two) {
-				t.Errorf("equal snapshots gave different bytes (%v)", err)
-			}
+			must.Is(t, string(must.Read(t, again)), string(must.Read(t, path)), "bytes of equal snapshots")
 		})
 	}
 }
@@ -164,28 +134,21 @@ func TestSeparately(t *testing.T) {
 		all = s
 	}
 	dir := t.TempDir()
-	policy, err := os.ReadFile(filepath.Join(folder, "policy_1.pt"))
-	must.Do(t, err)
+	policy := must.Read(t, filepath.Join(folder, "policy_1.pt"))
 	for _, name := range []string{"policy.pt", "model.pt"} {
 		must.Do(t, os.WriteFile(filepath.Join(dir, name), policy, 0o644))
 	}
-	_, err = skrl.Read(filepath.Join(dir, "model.pt"))
-	fails(t, err, "does not say which")
+	must.Refused(skrl.Read(filepath.Join(dir, "model.pt")))(t, "does not say which")
 	c := must.Get(skrl.Read(filepath.Join(dir, "policy.pt")))(t)
-	_, err = c.Snapshot(like)
-	fails(t, err, "value, discriminator, optimizer, observation_preprocessor")
+	must.Refused(c.Snapshot(like))(t, "value, discriminator, optimizer, observation_preprocessor")
 	b, left, err := c.Merge(like)
-	if err != nil || len(left.Unused) != 0 || len(left.Missing) != 4 {
-		t.Fatalf("%v, %v", left, err)
-	}
+	must.Not(t, err != nil || len(left.Unused) != 0 || len(left.Missing) != 4, "%v, %v", left, err)
 	for name, x := range b.Arrays {
 		want := like.Arrays[name]
 		if strings.HasPrefix(name, "policy/") {
 			want = all.Arrays[name]
 		}
-		if !bytes.Equal(x.Data, want.Data) {
-			t.Errorf("%s is neither the file's nor the agent's", name)
-		}
+		must.Same(t, x.Data, want.Data, "%s of the file or the agent", name)
 	}
 }
 
@@ -211,71 +174,49 @@ func TestAdamSettings(t *testing.T) {
 		c, _ = reread(t, want, skrl.Options{})
 		a := must.Get(c.Adam())(t)
 		test.want.LearningRate = a.LearningRate
-		if diff := cmp.Diff(&test.want, a, cmpopts.IgnoreUnexported(skrl.Adam{})); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		must.Equal(t, "settings", &test.want, a, cmpopts.IgnoreUnexported(skrl.Adam{}))
 		equal(t, carried(fitted(t, c, with(t, test.settings))), carried(want))
 		for words, k := range test.refused {
-			_, err := c.Snapshot(snapshot(t, k.build(t, 4)))
-			fails(t, err, words)
+			must.Refused(c.Snapshot(snapshot(t, k.build(t, 4))))(t, words)
 		}
 	}
 	for words, k := range map[string]kind{"is adamw with weight_decay 0.01": adamw, "optimizer is sgd": sgd} {
-		_, err := skrl.New(snapshot(t, k.build(t, 4)), skrl.Options{})
-		fails(t, err, words)
+		must.Refused(skrl.New(snapshot(t, k.build(t, 4)), skrl.Options{}))(t, words)
 	}
 	// PyTorch's AdamW sets a flag in its state.
 	set("optimizer", true, "param_groups", "decoupled_weight_decay")(c)
-	_, err := c.Snapshot(snapshot(t, with(t, decaying).build(t, 4)))
-	fails(t, err, "optimizer: adamw")
+	must.Refused(c.Snapshot(snapshot(t, with(t, decaying).build(t, 4))))(t, "optimizer: adamw")
 	fitted(t, c, adamw)
-}
-
-func addNetwork(name string) func(s *checkpoint.Snapshot) {
-	return func(s *checkpoint.Snapshot) {
-		a := checkpoint.ArrayFloat32([]int64{1}, []float32{0})
-		s.Arrays[name+"/net.0.bias"], s.Arrays["optimizer/exp_avg/"+name+"/net.0.bias"] = a, a
-		s.Values["parameters"] = append(s.Values["parameters"].([]any), name+"/net.0.bias")
-	}
 }
 
 func TestNewRefuses(t *testing.T) {
 	all := kinds(t)
-	first := must.Get(skrl.Read("testdata/ppo/first.pt"))(t)
-	for name, test := range map[string]struct {
+	one := checkpoint.ArrayFloat32([]int64{1}, []float32{0})
+	for want, test := range map[string]struct {
 		kind  string
 		spoil func(s *checkpoint.Snapshot)
 		opt   skrl.Options
-		want  string
 	}{
-		"no agent": {"ppo", func(s *checkpoint.Snapshot) { clear(s.Arrays) }, skrl.Options{},
-			"not of a PPO or AMP agent"},
-		"no rate": {"ppo", func(s *checkpoint.Snapshot) {
-			for _, key := range []string{"hyperparameters", "scheduler_state", "learning_rate"} {
-				delete(s.Values, key)
-			}
-		}, skrl.Options{}, "no learning rate"},
-		"no moment": {"ppo", func(s *checkpoint.Snapshot) { delete(s.Arrays, "optimizer/exp_avg_sq/value/net.0.bias") },
-			skrl.Options{}, "exp_avg_sq/value/net.0.bias"},
-		"other networks": {"ppo_own_names", func(s *checkpoint.Snapshot) {
-			s.Arrays["value/net.0.bias"] = checkpoint.ArrayFloat32([]int64{1}, []float32{0})
-		}, skrl.Options{Like: first}, "value/net.0.bias"},
+		"not of a PPO or AMP agent": {"ppo", func(s *checkpoint.Snapshot) { clear(s.Arrays) }, skrl.Options{}},
+		"exp_avg_sq/value/net.0.bias": {"ppo", func(s *checkpoint.Snapshot) {
+			delete(s.Arrays, "optimizer/exp_avg_sq/value/net.0.bias")
+		}, skrl.Options{}},
+		"value/net.0.bias": {"ppo_own_names", func(s *checkpoint.Snapshot) { s.Arrays["value/net.0.bias"] = one },
+			skrl.Options{Like: must.Get(skrl.Read("testdata/ppo/first.pt"))(t)}},
 		"not Adam": {"ppo", func(s *checkpoint.Snapshot) {
 			s.Arrays["optimizer/exp_avg/value/net.4.bias"] = checkpoint.ArrayFloat32([]int64{1}, []float32{1})
-		}, skrl.Options{}, "not Adam"},
-		"a critic more": {"amp", addNetwork("style_value"), skrl.Options{}, "WithoutRest"},
+		}, skrl.Options{}},
+		"WithoutRest": {"amp", func(s *checkpoint.Snapshot) {
+			s.Arrays["style_value/w"], s.Arrays["optimizer/exp_avg/style_value/w"] = one, one
+			s.Values["parameters"] = append(s.Values["parameters"].([]any), "style_value/w")
+		}, skrl.Options{}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := snapshot(t, all[test.kind].build(t, 1))
-			if test.spoil != nil {
-				test.spoil(s)
-			}
-			path := filepath.Join(t.TempDir(), "x.pt")
-			fails(t, skrl.Write(path, s, test.opt), test.want)
-			if _, err := os.Stat(path); err == nil {
-				t.Error("a file was written")
-			}
-		})
+		s := snapshot(t, all[test.kind].build(t, 1))
+		test.spoil(s)
+		path := filepath.Join(t.TempDir(), "x.pt")
+		must.Refuse(t, skrl.Write(path, s, test.opt), want)
+		_, err := os.Stat(path)
+		must.Not(t, err == nil, "a file was written in spite of %s", want)
 	}
 }
 
@@ -284,13 +225,10 @@ func TestWithoutRest(t *testing.T) {
 	k := kinds(t)["amp"]
 	for words, config := range map[string]map[string]any{"RunningMeanAbsScaler": {"discriminator_mode": "differential"},
 		"two critics": {"separate_critics": true, "motion_dataset_size": 64}} {
-		a, err := amp.New(amp.Options{Spaces: k.spaces(), Models: amp.MLPs(k.spaces(), k.Hidden, "elu"),
-			Motions: motion{}, Dict: config})
-		must.Do(t, err)
-		defer a.Close()
+		a := must.Open(amp.New(amp.Options{Spaces: k.spaces(), Models: amp.MLPs(k.spaces(), k.Hidden, "elu"),
+			Motions: motion{}, Dict: config}))(t)
 		s := snapshot(t, a)
-		_, err = skrl.New(s, skrl.Options{})
-		fails(t, err, words)
+		must.Refused(skrl.New(s, skrl.Options{}))(t, words)
 		c := must.Get(skrl.New(s, skrl.Options{WithoutRest: true}))(t)
 		_, left, err := c.Merge(s)
 		must.Do(t, err)
@@ -298,8 +236,6 @@ func TestWithoutRest(t *testing.T) {
 		if words != "two critics" {
 			want = []string{"amp_observation_preprocessor"}
 		}
-		if !slices.Equal(left.Missing, want) {
-			t.Errorf("%s: %v is missing, want %v", words, left, want)
-		}
+		must.Same(t, left.Missing, want, "%s: missing", words)
 	}
 }

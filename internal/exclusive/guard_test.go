@@ -2,10 +2,11 @@ package exclusive
 
 import (
 	"errors"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 var act, look Method = "Act", "Look"
@@ -32,44 +33,30 @@ func TestOneAtATime(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := entered.Load() + refused.Load(); n != 8000 || entered.Load() == 0 {
-		t.Errorf("%d entered, %d refused", entered.Load(), refused.Load())
-	}
+	must.Is(t, entered.Load()+refused.Load(), 8000, "calls")
+	must.Not(t, entered.Load() == 0, "none entered")
 }
 
 func TestErrors(t *testing.T) {
 	g := Guard{Object: "ppo", Advice: "use a lock"}
-	check := func(err error, overlap bool, want string) {
+	refused := func(err error, overlap bool, want string) {
 		t.Helper()
-		if want == "" && err == nil {
-			return
-		}
-		if err == nil || errors.Is(err, ErrOverlap) != overlap || !strings.HasPrefix(err.Error(), want) || want == "" {
-			t.Errorf("%v, want %q", err, want)
-		}
+		must.Refuse(t, err, want)
+		must.Is(t, errors.Is(err, ErrOverlap), overlap, "%v is ErrOverlap", err)
 	}
-	check(g.Enter(&act), false, "")
-	check(g.Enter(&look), true, "ppo: Look was called while Act is running: ")
+	must.Do(t, g.Enter(&act))
+	refused(g.Enter(&look), true, "ppo: Look was called while Act is running: ")
 	_, err := g.EnterClose()
-	check(err, true, "ppo: Close was called while Act is running: ")
-	if g.TryEnter(&look) {
-		t.Error("TryEnter let two in")
-	}
+	refused(err, true, "ppo: Close was called while Act is running: ")
+	must.Is(t, g.TryEnter(&look), false, "TryEnter lets two in")
 	g.Leave()
-	check(g.Enter(&act), true, "ppo: Look was called while Act is running: ") // of TryEnter, once
-	check(g.Enter(&act), false, "")
+	refused(g.Enter(&act), true, "ppo: Look was called while Act is running: ") // of TryEnter, once
+	must.Do(t, g.Enter(&act))
 	g.Leave()
-	for _, first := range []bool{true, false} {
-		if got, err := g.EnterClose(); got != first || err != nil {
-			t.Errorf("EnterClose: %v, %v", got, err)
-		}
-		if first {
-			check(g.Enter(&act), true, "ppo: Act was called while Close is running: ")
-			g.LeaveClose()
-		}
-	}
-	check(g.Enter(&act), false, "ppo: Act was called after Close")
-	if g.TryEnter(&look) || !g.Closed() {
-		t.Error("TryEnter after Close")
-	}
+	must.Is(t, must.Get(g.EnterClose())(t), true, "the first Close")
+	refused(g.Enter(&act), true, "ppo: Act was called while Close is running: ")
+	g.LeaveClose()
+	must.Is(t, must.Get(g.EnterClose())(t), false, "the second Close is the first")
+	refused(g.Enter(&act), false, "ppo: Act was called after Close")
+	must.Not(t, g.TryEnter(&look) || !g.Closed(), "TryEnter after Close")
 }

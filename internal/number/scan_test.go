@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // The first NaN or infinity is found at every place of rows of every length, and finite values never are.
@@ -20,36 +22,14 @@ func TestFirstNonFinite(t *testing.T) {
 		if n > 2 {
 			x[n/2], x[n/3] = math.MaxFloat32, -math.SmallestNonzeroFloat32
 		}
-		if i := FirstNonFinite(x); i != -1 {
-			t.Fatalf("%d finite values: %g at %d is reported", n, x[i], i)
-		}
+		must.Is(t, FirstNonFinite(x), -1, "%d finite values", n)
 		for i := range x {
 			was := x[i]
 			for _, bits := range bad {
 				x[i], x[n-1] = math.Float32frombits(bits), math.Float32frombits(bits)
-				if got := FirstNonFinite(x); got != i {
-					t.Errorf("%x at %d of %d: reported at %d", bits, i, n, got)
-				}
+				must.Is(t, FirstNonFinite(x), i, "%x of %d", bits, n)
 			}
 			x[i], x[n-1] = was, 1
 		}
-	}
-}
-
-// BenchmarkFirstNonFinite scans the observations of 4,096 environments, and of 4.
-func BenchmarkFirstNonFinite(b *testing.B) {
-	for name, n := range map[string]int{"4096x60": 4096 * 60, "4x4": 16} {
-		b.Run(name, func(b *testing.B) {
-			x := make([]float32, n)
-			for i := range x {
-				x[i] = float32(i) - 1e4
-			}
-			b.SetBytes(int64(4 * n))
-			for b.Loop() {
-				if FirstNonFinite(x) >= 0 {
-					b.Fatal("finite values are reported")
-				}
-			}
-		})
 	}
 }
