@@ -26,7 +26,7 @@ func TestPeersServe(t *testing.T) {
 	served := make(chan error, 3)
 	choices := spaces.NewMultiDiscrete(3, 2)
 	masked := &chooser{adder{set: spaces.Set{Observation: spaces.Unbounded(1), Action: choices,
-		ActionMask: spaces.NewActionMask(choices)}}}
+		ActionMask: spaces.NewActionMask(choices)}, training: true}}
 	go func() { served <- Serve(ctx, masked, filepath.Join(folder, "masks"), ServeOptions{Rows: 4}) }()
 	for name, observation := range map[string]spaces.Space{"box": spaces.Unbounded(3), "dict": rooms} {
 		p := &adder{set: spaces.Set{Observation: observation, Action: spaces.NewBox(-1, 1, 2)}, training: true}
@@ -114,6 +114,7 @@ PolicyError /killed: the program that served the policy has ended
 	if diff := cmp.Diff(want, string(out)); diff != "" || err != nil {
 		t.Errorf("%v; the program printed (-want +got):\n%s", err, diff)
 	}
+	must.Is(t, masked.training, true, "the policy trains again")
 	if _, err := os.Stat(filepath.Join(folder, "box")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file is still there: %v", err)
 	}
