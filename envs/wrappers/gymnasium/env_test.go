@@ -114,21 +114,14 @@ func TestMarks(t *testing.T) {
 
 // Rows are copied and checked in portions.
 func TestCopyFinite(t *testing.T) {
-	inf := float32(math.Inf(1))
-	for _, n := range []int{0, 1, 2047, 2048, 2049, 3*2048 + 7} {
-		from, to := make([]float32, n), make([]float32, n)
-		for i := range from {
-			from[i] = float32(i)
-		}
+	for _, n := range []int{0, 1, 2048, 2049, 3*2048 + 7} {
+		from, to := slices.Repeat([]float32{3}, n), make([]float32, n)
 		if !copyFinite(to, from) || !slices.Equal(to, from) {
 			t.Errorf("%d finite numbers are refused, or were not copied", n)
 		}
-		for _, i := range []int{0, 2047, 2048, 5000, n - 1} {
-			if i < 0 || i >= n {
-				continue
-			}
-			from[i] = inf
-			if copyFinite(to, from) || to[i] != inf {
+		for i := 0; i < n; i += 683 {
+			from[i] = float32(math.Inf(1))
+			if copyFinite(to, from) || to[i] != from[i] {
 				t.Errorf("infinity at %d of %d is not seen", i, n)
 			}
 			from[i] = 0
@@ -154,19 +147,8 @@ func TestMetricsAndInfos(t *testing.T) {
 		must.Is(t, string(must.Get(e.Info(i))(t)), want, "info of environment %d", i)
 	}
 	must.Refused(e.Info(4))(t, "")
-}
-
-func TestOptionalInterfaces(t *testing.T) {
-	e := open(t, fake(t, 2, 2, ""))
-	must.Refused(e.Reset(math.MaxInt64))(t, "")
-	if _, err := e.Render(0); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("Render without a render mode: %v", err)
-	}
 	if _, ok := envs.As[envs.Renderer](e); ok {
 		t.Error("it says that it can be drawn")
-	}
-	if _, ok := envs.As[envs.MotionSource](e); ok {
-		t.Error("it says that it has reference motion")
 	}
 }
 
@@ -179,17 +161,10 @@ func TestOptions(t *testing.T) {
 	}
 	for want, change := range map[string]func(*Options){
 		"one of ID and Factory":      func(o *Options) { o.Factory = "a:b" },
-		"module:function":            func(o *Options) { o.ID, o.Factory = "", "module" },
-		"environments is 0":          func(o *Options) { o.NumEnvs = 0 },
 		"9 children":                 func(o *Options) { o.Children = 9 },
-		"seed is -1":                 func(o *Options) { o.Seed = -1 },
-		"Timeout are -1ns":           func(o *Options) { o.Timeout = -1 },
-		"StateSize are -1":           func(o *Options) { o.AMPSize = -1 },
 		"do not fit into JSON":       func(o *Options) { o.Kwargs = map[string]any{"f": func() {}} },
 		"starting /none/python3":     func(o *Options) { o.Python = "/none/python3" },
 		"are for simulators; set":    func(o *Options) { o.Autoreset = NextStep },
-		"the simulator is \"isaac\"": batch(func(o *Options) { o.Simulator = "isaac" }),
-		"needs a Factory":            batch(func(o *Options) { o.Factory, o.ID = "", "Some-v0" }),
 		"so there is one child":      batch(func(o *Options) { o.Children = 2 }),
 		"are for single environment": batch(func(o *Options) { o.Infos = true }),
 		"autoreset is \"never\"":     batch(func(o *Options) { o.Autoreset = "never" }),
@@ -210,59 +185,15 @@ func TestNoPython(t *testing.T) {
 	}
 }
 
-func TestShapingAndCurriculum(t *testing.T) {
-	o := fake(t, 4, 2, "exit")
-	o.Replace = 1
-	e := open(t, o)
-	shaper, ok := envs.As[envs.RewardShaper](e)
-	if !ok {
-		t.Fatal("it says that its reward cannot be shaped")
-	}
-	want := map[string]any{"scale": 2.0, "steps": int64(3)}
-	must.Match(t, want, shaper.RewardShaping(), "defaults")
-	for _, bad := range []struct {
-		values       map[string]any
-		environments []int
-	}{{map[string]any{"scales": 1}, nil}, {map[string]any{"scale": 13.0}, nil}, {map[string]any{"scale": 5.0},
-		[]int{4}}} {
-		must.Refuse(t, shaper.SetRewardShaping(bad.values, bad.environments), "")
-	}
-	must.Do(t, shaper.SetRewardShaping(map[string]any{"scale": 5.0}, []int{3}))
-	must.Match(t, want, shaper.RewardShaping(), "after one environment was shaped")
-	want["scale"] = 7.0
-	must.Do(t, shaper.SetRewardShaping(map[string]any{"scale": 7.0}, nil))
-	must.Match(t, want, shaper.RewardShaping(), "after all were shaped")
-	must.Do(t, e.SetCurriculumState([]byte(`{"states": [4, 5, 6]}`)))
-	must.Refuse(t, e.SetCurriculumState([]byte(`{}`)), "")
-	envtest.Reset(t, e, 0)
-	for range 8 {
-		envtest.Step(t, e, actions(4))
-	}
-	// The fake's first state of a child stands for all of its environments; the second child has been replaced
-	// meanwhile.
-	if state, err := e.CurriculumState(); err != nil || string(state) != `{"states":[4,4,6,6]}` || e.Replaced() != 1 {
-		t.Errorf("curriculum %s, %v, after %d replacements", state, err, e.Replaced())
-	}
-}
-
 // Stepping must not leave work for the garbage collector.
 func TestStepAllocatesNothing(t *testing.T) {
 	o := fake(t, 4, 2, "")
-	o.StepMetrics = []string{"steps"}
+	o.StepMetrics, o.EpisodeMetrics = []string{"steps"}, []string{}
 	e := open(t, o)
 	envtest.Reset(t, e, 0)
 	a := actions(4)
-	step := func() {
-		envtest.Step(t, e, a)
-	}
-	step()
-	// Episodes allocate the map of their metrics, and end in more than every other step here.
-	if n := testing.AllocsPerRun(100, step); n > 8 {
+	if n := testing.AllocsPerRun(100, func() { envtest.Step(t, e, a) }); n > 0 {
 		t.Errorf("a step allocates %g times", n)
-	}
-	e.options.EpisodeMetrics = []string{}
-	if n := testing.AllocsPerRun(100, step); n > 0 {
-		t.Errorf("a step without metrics of episodes allocates %g times", n)
 	}
 }
 
@@ -304,28 +235,4 @@ func children(t *testing.T) []string {
 		found = append(found, strings.Fields(string(b))...)
 	}
 	return found
-}
-
-// Nothing may stay behind a batch that was closed, whatever happened to it.
-func TestNothingIsLeft(t *testing.T) {
-	open(t, fake(t, 2, 2, "")).Close() // the thread that starts processes stays
-	descriptors, mappings, goroutines := left(t)
-	for _, mode := range []string{"", "exit", "kill", "garbage", "start-error", "start-exit", "start-other"} {
-		o := fake(t, 4, 2, mode)
-		e, err := New(o)
-		if err != nil {
-			continue
-		}
-		_, err = e.Reset(1)
-		for range 8 {
-			if err == nil {
-				_, err = e.Step(actions(4))
-			}
-		}
-		must.Do(t, e.Close())
-	}
-	nothingMore(t, descriptors, mappings, goroutines)
-	if c := children(t); len(c) > 0 {
-		t.Errorf("processes %v are left", c)
-	}
 }

@@ -39,12 +39,9 @@ func TestSeatFlags(t *testing.T) {
 		{[]bool{true, false, false}, []uint8{0, ends | cut, acts}, false, ""},
 		{[]bool{true, false, false}, []uint8{acts, ends | acts, cut | acts}, true, ""},
 		{[]bool{true, false, false}, []uint8{ends, acts, acts}, false, "agent a ends twice in a game"},
-		{[]bool{true, false, false}, []uint8{acts, acts, acts}, false, "or acts after its end"},
-		{[]bool{true, false, false}, []uint8{ends | acts, ends, ends}, true, "agent a ends twice in a game"},
 		{[]bool{false, false, false}, []uint8{0, ends | acts, acts}, false, "agent b ends twice in a game, or acts"},
 		{[]bool{false, false, false}, []uint8{ends, ends | acts, 0}, true, "the game has ended, and agent c has not"},
 		{[]bool{false, false, false}, []uint8{0, ends, 0}, false, "the game goes on, and no agent acts"},
-		{[]bool{false, false, false}, []uint8{acts, 8, 0}, false, "the flags of agent b are 0x8"},
 	} {
 		x, child := seatedExchange()
 		copy(x.out, c.out)
@@ -80,32 +77,6 @@ func TestSeatRewards(t *testing.T) {
 	}
 	x.shared.rewards[1] = 1e300 // no float32
 	must.Refuse(t, x.copyRewards(child, 0), "the reward of agent b is 1e+300")
-}
-
-// A description that does not fit together is no set of spaces.
-func TestSeatsDescribed(t *testing.T) {
-	const box = `{"kind": "Box", "shape": [2], "low": [null], "high": [null]}`
-	const choice = `{"kind": "Discrete", "nvec": [3]}`
-	text := func(observations, actions, seats string) []byte {
-		return fmt.Appendf(nil, `{"observation": {"kind": "Tuple", "spaces": [%s]}, `+
-			`"action": {"kind": "Tuple", "spaces": [%s]}, "seats": [%s]}`, observations, actions, seats)
-	}
-	const a, b = `{"name": "a", "masks": true}`, `{"name": "b"}`
-	_, set, err := parseDescription(text(box+","+box, choice+","+box, a+","+b))
-	if err != nil || len(set.Seats) != 2 || set.ActionMask.Width() != 3 || set.Action.Width() != 3 ||
-		set.Seats[1].ActionMask.Width() != 0 {
-		t.Errorf("%+v, %v", set, err)
-	}
-	for want, description := range map[string][]byte{
-		"2 agents have 1 observation spaces and 2 action":    text(box, choice+","+box, a+","+b),
-		"0 agents have 1 observation spaces and 1 action":    text(box, choice, ""),
-		`the name is "a"; each seat needs a name of its own`: text(box+","+box, choice+","+choice, a+","+a),
-		"action space of agent a is a Tuple; it must be Box": text(box, `{"kind": "Tuple", "spaces": [`+box+`]}`, a),
-		"action mask": text(box, box, a), // a Box has no choices
-	} {
-		_, _, err := parseDescription(description)
-		must.Refuse(t, err, want)
-	}
 }
 
 // A batch with several agents in each environment (DirectMARLEnv): every number. An agent that ends before the
