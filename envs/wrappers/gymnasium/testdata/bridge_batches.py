@@ -231,6 +231,15 @@ class Bare(Count):
         del self.amp_observation_space
 
 
+class Short(Count):
+    """Environment 0 has episodes of one step from the second on."""
+
+    def step(self, actions):
+        observations, rewards, terminated, truncated, infos = super().step(actions)
+        terminated[0] = self.steps > 1
+        return observations, rewards, terminated, truncated, infos
+
+
 def vector(num_envs, name, how, mode):
     """Single environments, an id or module:factory, in a vector environment of Gymnasium."""
     import importlib
