@@ -69,9 +69,11 @@ func TestMeter(t *testing.T) {
 		must.Equal(t, fmt.Sprint("after ", c.seconds, " s"), c.want, m.speed("steps")+" "+m.left())
 	}
 	for i := range 100 { // the estimate follows a change
-		m.set(testTime.Add(time.Duration(21+i)*time.Second), 650+int64(i+1)*5)
+		m.set(testTime.Add(time.Duration(21+i)*time.Second), 150+int64(i+1)*5)
 	}
-	must.Equal(t, "later, beyond the total", "5.01 steps/s 100 %", m.speed("steps")+" "+m.percent()+m.left())
+	must.Equal(t, "the speed", "5.01 steps/s", m.speed("steps"))
+	m.set(testTime.Add(1000*time.Second), 5000)
+	must.Equal(t, "beyond the total", "100 %", m.percent()+m.left())
 }
 
 func TestNumbers(t *testing.T) {
