@@ -132,19 +132,6 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// A child that is lost between a reset and its answer is replaced by one that gives the same answer.
-func TestReplaceInReset(t *testing.T) {
-	o := fake(t, 4, 2, "")
-	o.Replace = -1
-	e := open(t, o)
-	envtest.Reset(t, e, 1)
-	observations := slices.Clone(envtest.Reset(t, e, 9).Observations)
-	lose(t, e, 0)
-	got := envtest.Reset(t, e, 9)
-	must.Is(t, e.Replaced(), 1, "replacements")
-	must.Match(t, observations, got.Observations, "observations")
-}
-
 // lose ends child i from outside and waits until it is gone.
 func lose(t *testing.T, e *Env, i int) {
 	t.Helper()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"unsafe"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
@@ -21,20 +20,6 @@ func testLayout(t testing.TB) (*layout, []byte) {
 	memory := make([]byte, l.Size)
 	copy(memory, header)
 	return l, memory
-}
-
-func TestLayout(t *testing.T) {
-	if controlStride != 192 || unsafe.Offsetof(control{}.seed) != 16 || unsafe.Offsetof(control{}.done) != 64 {
-		t.Errorf("a control block has %d bytes, the seed at %d, the second half at %d", controlStride,
-			unsafe.Offsetof(control{}.seed), unsafe.Offsetof(control{}.done))
-	}
-	l, memory := testLayout(t)
-	got := must.Get(parseHeader(memory))(t)
-	if len(got.Arrays) != 3 || got.Arrays["rewards"].Offset != l.Arrays["rewards"].Offset ||
-		len(view[float64](memory, got, "rewards")) != 4 ||
-		len(view[float32](memory, got, "observations")) != 12 || view[float32](memory, got, "states") != nil {
-		t.Errorf("read %+v, wrote %+v", got, l)
-	}
 }
 
 func FuzzHeader(f *testing.F) {

@@ -100,25 +100,6 @@ func TestPeersEqualSyncVectorEnv(t *testing.T) {
 	}
 }
 
-func TestPeersSpaces(t *testing.T) {
-	e := open(t, real(t, "bridge_environments:Rooms", 2, 1))
-	want := spaces.Set{
-		Observation: spaces.NewDict(map[string]spaces.Space{
-			"arm": spaces.NewDict(map[string]spaces.Space{"grip": spaces.NewMultiDiscrete(2, 2),
-				"joints": spaces.NewBox(-1, 1, 3)}),
-			"door": spaces.NewDiscrete(5),
-			"keys": spaces.NewTuple(spaces.NewMultiDiscrete(3, 4), spaces.Space{Kind: spaces.Box, Shape: []int{1},
-				DType: spaces.Uint8}),
-			"pose": spaces.NewBox(-10, 10, 2, 2),
-		}),
-		Action: spaces.NewMultiDiscrete(3, 4),
-	}
-	if got := e.Spaces(); !got.Observation.Equal(want.Observation) || !got.Action.Equal(want.Action) {
-		t.Errorf("spaces %v and %v, want %v and %v", got.Observation, got.Action, want.Observation, want.Action)
-	}
-	must.Do(t, envs.Check(e, 200, 5))
-}
-
 // A picture's bytes are shared as bytes, its shape and type reach Go, and values that are not bytes are refused.
 func TestPeersCamera(t *testing.T) {
 	e := open(t, real(t, "bridge_environments:Camera", 3, 2))

@@ -11,74 +11,6 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// seatedExchange is the memory of one game of three agents without a writer.
-func seatedExchange() (*exchange, *child) {
-	x := &exchange{set: spaces.NewSeats(spaces.Space{}, seat("a"), seat("b"), seat("c"))}
-	x.shared = arrays{rewards: make([]float64, 3), seats: make([]uint8, 3)}
-	x.own = envs.Step{Seats: x.set.MakeSeatStep(1), Rewards: make([]float32, 1), Terminated: make([]bool, 1),
-		Truncated: make([]bool, 1)}
-	x.exact, x.out = make([]float64, 1), make([]bool, 3)
-	return x, &child{}
-}
-
-func seat(name string) spaces.Seat {
-	return spaces.Seat{Name: name, Observation: spaces.Unbounded(1), Action: spaces.NewDiscrete(2)}
-}
-
-// What a child writes of seats is checked against what they were before. Children are user code.
-func TestSeatFlags(t *testing.T) {
-	const ends, cut, acts = flagTerminated, flagTruncated, flagActive
-	for i, c := range []struct {
-		out   []bool
-		flags []uint8
-		over  bool
-		want  string // of the error; "" where the flags are right
-	}{
-		{[]bool{false, false, false}, []uint8{acts, acts, acts}, false, ""},
-		{[]bool{false, false, false}, []uint8{ends, cut, acts}, false, ""},
-		{[]bool{true, false, false}, []uint8{0, ends | cut, acts}, false, ""},
-		{[]bool{true, false, false}, []uint8{acts, ends | acts, cut | acts}, true, ""},
-		{[]bool{true, false, false}, []uint8{ends, acts, acts}, false, "agent a ends twice in a game"},
-		{[]bool{false, false, false}, []uint8{0, ends | acts, acts}, false, "agent b ends twice in a game, or acts"},
-		{[]bool{false, false, false}, []uint8{ends, ends | acts, 0}, true, "the game has ended, and agent c has not"},
-		{[]bool{false, false, false}, []uint8{0, ends, 0}, false, "the game goes on, and no agent acts"},
-	} {
-		x, child := seatedExchange()
-		copy(x.out, c.out)
-		copy(x.shared.seats, c.flags)
-		x.own.Terminated[0] = c.over
-		err := x.copySeats(child, 0, commandStep)
-		if c.want != "" {
-			faulted(t, err, FaultProtocol, c.want)
-			continue
-		}
-		must.Do(t, err)
-		x.settleSeats()
-		for j, flags := range c.flags {
-			if out := !c.over && (c.out[j] || flags&(ends|cut) != 0); x.out[j] != out ||
-				x.own.Seats.Terminated[j] != (flags&ends != 0) || x.own.Seats.Truncated[j] != (flags&cut != 0) ||
-				x.own.Seats.Active[j] != (flags&acts != 0) {
-				t.Errorf("%d: agent %d is out: %t, %+v", i, j, x.out[j], x.own.Seats)
-			}
-		}
-	}
-	x, child := seatedExchange()
-	copy(x.shared.seats, []uint8{acts, ends, acts})
-	must.Refuse(t, x.copySeats(child, 0, commandReset), "")
-}
-
-// Rewards are summed in float64, as Python has them.
-func TestSeatRewards(t *testing.T) {
-	x, child := seatedExchange()
-	copy(x.shared.rewards, []float64{1e9, -1e9, 0.1})
-	if err := x.copyRewards(child, 0); err != nil || x.own.Rewards[0] != 0.1 || fmt.Sprint(x.own.Seats.Rewards) !=
-		"[1e+09 -1e+09 0.1]" {
-		t.Errorf("%v of %v, %v", x.own.Rewards, x.own.Seats.Rewards, err)
-	}
-	x.shared.rewards[1] = 1e300 // no float32
-	must.Refuse(t, x.copyRewards(child, 0), "the reward of agent b is 1e+300")
-}
-
 // A batch with several agents in each environment (DirectMARLEnv): every number. An agent that ends before the
 // environment is reset is out until then, whatever the simulator goes on to say of it.
 func TestPeersTeam(t *testing.T) {
@@ -131,17 +63,12 @@ func TestPeersTeam(t *testing.T) {
 		}
 		s = envtest.Step(t, e, slices.Repeat([]float32{0.5, 2}, n))
 	}
-	for _, c := range []struct {
-		simulator Simulator
-		kwargs    map[string]any
-		want      string
-	}{
-		{IsaacLab, map[string]any{"forget": true}, "every agent of environment 1 has ended"},
-		{IsaacLab, map[string]any{"missing": true}, "the observations of step of bridge_batches:Team are 'cart'; " +
-			"they must hold one for each of 'cart', 'pole'"},
-		{Batch, map[string]any{"mode": "next_step"}, "several agents (possible_agents) and the autoreset next_step"},
+	for want, o := range map[string]Options{
+		"every agent of environment 1 has ended":                 team(IsaacLab, map[string]any{"forget": true}),
+		"the observations of step of bridge_batches:Team are 'c": team(IsaacLab, map[string]any{"missing": true}),
+		"(possible_agents) and the autoreset next_step":          team(Batch, map[string]any{"mode": "next_step"}),
 	} {
-		e, err := New(team(c.simulator, c.kwargs))
+		e, err := New(o)
 		if err == nil {
 			t.Cleanup(func() { e.Close() })
 			_, err = e.Reset(1)
@@ -149,6 +76,6 @@ func TestPeersTeam(t *testing.T) {
 		for k := 0; k < 5 && err == nil; k++ {
 			_, err = e.Step(make([]float32, 2*n))
 		}
-		must.Refuse(t, err, c.want)
+		must.Refuse(t, err, want)
 	}
 }
