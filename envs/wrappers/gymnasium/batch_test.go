@@ -8,8 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -66,10 +64,8 @@ func TestPeersBatch(t *testing.T) {
 			all := make([]counted, n)
 			for i := range all {
 				all[i].i = i
-				if diff := cmp.Diff(all[i].observation(), s.Observations[7*i:7*i+7]); diff != "" ||
-					s.States[i] != float32(i) {
-					t.Fatalf("environment %d: first observation (-want +got):\n%s\nstate %g", i, diff, s.States[i])
-				}
+				must.Same(t, s.Observations[7*i:7*i+7], all[i].observation(), "environment %d: first observation", i)
+				must.Is(t, s.States[i], float32(i), "environment %d: first state", i)
 			}
 			for step := 1; step <= 40; step++ {
 				s = envtest.Step(t, e, actions(n))
@@ -110,28 +106,20 @@ func checkCounted(t *testing.T, step int, s *envs.Step, all []counted, mode Auto
 		if again {
 			reward = 0
 		}
-		if diff := cmp.Diff(e.observation(), s.Observations[7*i:7*i+7]); diff != "" || s.States[i] != e.state() {
-			t.Fatalf("step %d, environment %d: observation (-want +got):\n%s\nstate %g, want %g", step, i, diff,
-				s.States[i], e.state())
-		}
-		if amp := s.AMPObservations[2*i : 2*i+2]; amp[0] != float32(i) || amp[1] != float32(seen) {
-			t.Fatalf("step %d, environment %d: AMP observation %v, want %d and %d", step, i, amp, i, seen)
-		}
-		if s.Terminated[i] != (e.over && i%2 == 0 || last.over && i%2 == 0) || s.Truncated[i] != (last.over &&
-			i%2 == 1) || math.Abs(float64(s.Rewards[i])-reward) > 1e-6 {
-			t.Fatalf("step %d, environment %d: reward %g, terminated %t, truncated %t", step, i, s.Rewards[i],
-				s.Terminated[i], s.Truncated[i])
-		}
-		must.Is(t, s.FinalUnknown != nil && s.FinalUnknown[i], unknown,
-			"step %d, environment %d: last observation unknown", step, i)
-		must.Is(t, s.Invalid != nil && s.Invalid[i], again, "step %d, environment %d: invalid", step, i)
+		must.Same(t, s.Observations[7*i:7*i+7], e.observation(), "step %d, environment %d: observation", step, i)
+		must.Is(t, s.States[i], e.state(), "step %d, environment %d: state", step, i)
+		must.Same(t, s.AMPObservations[2*i:2*i+2], []float32{float32(i), float32(seen)}, "step %d: AMP", step)
+		must.Near(t, float64(s.Rewards[i]), reward, 1e-6, "step %d, environment %d: reward", step, i)
+		flags := []bool{s.Terminated[i], s.Truncated[i], s.FinalUnknown != nil && s.FinalUnknown[i],
+			s.Invalid != nil && s.Invalid[i]}
+		must.Same(t, flags, []bool{last.over && i%2 == 0, last.over && i%2 == 1, unknown, again},
+			"step %d, environment %d: terminated, truncated, last observation unknown, invalid", step, i)
 		if !last.over {
 			continue
 		}
-		if diff := cmp.Diff(last.observation(), s.FinalObservations[7*i:7*i+7]); !unknown &&
-			(diff != "" || s.FinalStates[i] != last.state()) {
-			t.Fatalf("step %d, environment %d: last observation (-want +got):\n%s\nstate %g", step, i, diff,
-				s.FinalStates[i])
+		if !unknown {
+			must.Same(t, s.FinalObservations[7*i:7*i+7], last.observation(), "step %d: last observation", step)
+			must.Is(t, s.FinalStates[i], last.state(), "step %d: last state", step)
 		}
 		got := s.Episodes[episodes]
 		if got.Env != i || got.Length != last.length() || math.Abs(got.Return-reward*float64(got.Length)) > 1e-5 ||

@@ -193,22 +193,6 @@ func TestStartFaults(t *testing.T) {
 	must.Is(t, len(children(t)), 0, "processes that are left")
 }
 
-// Close must not wait for a child that will never answer.
-func TestCloseOfHungChildren(t *testing.T) {
-	for _, mode := range []string{"hang", "stop"} {
-		e := unlucky(t, mode, func(o *Options) { o.Timeout = time.Hour })
-		for _, c := range e.children {
-			c.idle = false
-			c.begin(commandStep) // the second one hangs
-		}
-		must.Do(t, e.children[0].wait(time.Now().Add(time.Minute)))
-		must.Do(t, e.Close())
-		if c := children(t); len(c) > 0 {
-			t.Errorf("%s: processes %v are left", mode, c)
-		}
-	}
-}
-
 // fakeParent makes a batch whose simulator starts processes in its eighth step, says so, and steps for ever.
 func fakeParent() {
 	e, err := New(Options{Simulator: Batch, Factory: "bridge_batches:Count", Kwargs: map[string]any{"bad": "linger"},

@@ -35,20 +35,14 @@ func live(t *testing.T, e *Env, timesteps int, seed int64) [][]lived {
 			rng := rand.New(rand.NewPCG(uint64(i), uint64(len(all[i]))))
 			e.Spaces().Action.Sample(rng, acts[i*wA:(i+1)*wA])
 		}
-		s, err := e.Step(acts)
-		if err != nil {
-			t.Fatalf("timestep %d: %v", step, err)
-		}
+		s := envtest.Step(t, e, acts)
 		episodes := s.Episodes
 		for i := range n {
 			row := slices.Clone(s.Observations[i*w : (i+1)*w])
 			if s.Invalid != nil && s.Invalid[i] {
 				last := &all[i][len(all[i])-1]
-				if !slices.Equal(last.Next, last.Final) || s.Rewards[i] != 0 || s.Terminated[i] || s.Truncated[i] {
-					t.Fatalf("timestep %d, environment %d: reward %g, terminated %t, truncated %t where it was "+
-						"reset, after %v and %v",
-						step, i, s.Rewards[i], s.Terminated[i], s.Truncated[i], last.Final, last.Next)
-				}
+				must.Same(t, last.Next, last.Final, "timestep %d, environment %d: what was seen before its reset", step, i)
+				must.Is(t, s.Rewards[i] != 0 || s.Terminated[i] || s.Truncated[i], false, "a reset is a step: %d", step)
 				last.Next = row
 				continue
 			}
@@ -56,10 +50,8 @@ func live(t *testing.T, e *Env, timesteps int, seed int64) [][]lived {
 			returns[i], lengths[i] = returns[i]+l.Reward, lengths[i]+1
 			if l.Terminated || l.Truncated {
 				l.Final = slices.Clone(s.FinalObservations[i*w : (i+1)*w])
-				if episodes[0].Env != i || episodes[0].Length != lengths[i] || episodes[0].Return != returns[i] {
-					t.Fatalf("timestep %d: episode %+v of environment %d, which has the return %g and the length %d",
-						step, episodes[0], i, returns[i], lengths[i])
-				}
+				must.Match(t, envs.Episode{Env: i, Length: lengths[i], Return: returns[i], Metrics: episodes[0].Metrics},
+					episodes[0], "timestep %d", step)
 				episodes, returns[i], lengths[i] = episodes[1:], 0, 0
 			}
 			all[i] = append(all[i], l)
