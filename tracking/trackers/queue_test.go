@@ -156,31 +156,26 @@ func TestSinksTryAgain(t *testing.T) {
 // After a final error or a panic there is no second attempt.
 func TestSinksGiveUp(t *testing.T) {
 	noGoroutines(t)
-	for name, fail := range map[string]func() error{
-		"final": func() error { return fmt.Errorf("wrong password (%w)", ErrFinal) },
-		"panic": func() error { panic("wrong password") },
+	for i, fail := range []func() error{
+		func() error { return fmt.Errorf("wrong password (%w)", ErrFinal) },
+		func() error { panic("wrong password") },
 	} {
-		for _, at := range []string{"Open", "Flush"} {
-			t.Run(name+" in "+at, func(t *testing.T) {
-				var w warnings
-				attempts := 0
-				mine := &sink{ended: make(chan error, 1)}
-				failing := func() error { attempts++; return fail() }
-				open := func(context.Context) error { return failing() }
-				if at == "Flush" {
-					open, mine.flush = nil, failing
-				}
-				s := start([]Tracker{tracker(mine, open)}, Run{}, w.warn, eager)
-				s.Scalar("a", 1, 1)
-				_ = s.Flush()
-				<-s.queues[0].done
-				s.Scalar("a", 2, 1)
-				_ = s.Close()
-				if attempts != 1 {
-					t.Errorf("%d attempts", attempts)
-				}
-				w.are(t, "wrong password", "not received 2 of the run's 2 values")
-			})
+		for _, inOpen := range []bool{true, false} {
+			var w warnings
+			attempts := 0
+			failing := func() error { attempts++; return fail() }
+			open, mine := func(context.Context) error { return failing() }, &sink{ended: make(chan error, 1)}
+			if !inOpen {
+				open, mine.flush = nil, failing
+			}
+			s := start([]Tracker{tracker(mine, open)}, Run{}, w.warn, eager)
+			s.Scalar("a", 1, 1)
+			_ = s.Flush()
+			<-s.queues[0].done
+			s.Scalar("a", 2, 1)
+			_ = s.Close()
+			must.Equal(t, fmt.Sprint("attempts of failure ", i), 1, attempts)
+			w.are(t, "wrong password", "not received 2 of the run's 2 values")
 		}
 	}
 }

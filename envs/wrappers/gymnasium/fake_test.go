@@ -269,8 +269,6 @@ func (f *faker) misbehave(mode string, replies *os.File) uint32 {
 		time.Sleep(time.Hour)
 	case "nan":
 		f.arrays.observations.shared.floats[4*first+2] = float32(math.NaN())
-	case "index":
-		f.arrays.observations.shared.floats[4*first+3] = -1
 	case "reward":
 		f.arrays.shared.rewards[first] = math.NaN()
 	case "amp":
@@ -281,8 +279,6 @@ func (f *faker) misbehave(mode string, replies *os.File) uint32 {
 		f.block.guard[3] = 0
 	case "header":
 		copy(f.memory, "nonsense")
-	case "counter":
-		f.block.done += 5
 	case "status":
 		return 0xdead
 	case "garbage":

@@ -1,6 +1,7 @@
 package gymnasium
 
 import (
+	"image"
 	"image/color"
 	"math/rand/v2"
 	"os/exec"
@@ -108,10 +109,7 @@ func TestPeersCamera(t *testing.T) {
 	if got := e.Spaces().Observation; !got.Equal(want) || e.Spaces().Action.DType != spaces.Float32 {
 		t.Fatalf("observations %v, want %v; actions %v", got, want, e.Spaces().Action)
 	}
-	if small, large := e.layout.Arrays["observations_bytes"], e.layout.Arrays["observations"]; small.DType != "u1" ||
-		small.Shape[1] != 18 || large.Shape[1] != 2 {
-		t.Errorf("the memory has %+v and %+v", small, large)
-	}
+	must.Is(t, e.layout.Arrays["observations_bytes"].DType, "u1", "the type of pictures in the memory")
 	s, err := e.Reset(1)
 	for step := 1; step <= 20; step++ {
 		must.Do(t, err)
@@ -177,20 +175,15 @@ func TestPeersInfosAndPictures(t *testing.T) {
 			want := map[string]float64{"steps": length, "nested.double": 2 * length, "flag": 1}
 			must.Match(t, want, episode.Metrics, "metrics of an episode")
 		}
-		b, err := e.Info(1)
-		if text := string(b); err != nil || !strings.Contains(text, `"word": "step `) ||
-			!strings.Contains(text, "[1.5, null]") {
-			t.Fatalf("info %s, %v", b, err)
+		text := string(must.Get(e.Info(1))(t))
+		if !strings.Contains(text, `"word": "step `) || !strings.Contains(text, "[1.5, null]") {
+			t.Fatalf("info %s", text)
 		}
 	}
-	if episodes == 0 {
-		t.Error("no episode ended")
-	}
+	must.Is(t, episodes > 0, true, "episodes end")
 	picture := must.Get(e.Render(2))(t)
-	if b := picture.Bounds(); b.Dx() != 6 || b.Dy() != 4 ||
-		picture.At(2, 1) != (color.RGBA{uint8(e.lengths[2]), 20, 30, 255}) {
-		t.Errorf("a picture of %v with %v at (2, 1)", b, picture.At(2, 1))
-	}
+	must.Is(t, picture.Bounds().Max, image.Pt(6, 4), "size")
+	must.Is(t, picture.At(2, 1), color.Color(color.RGBA{uint8(e.lengths[2]), 20, 30, 255}), "colour")
 }
 
 func TestPeersImitator(t *testing.T) {

@@ -103,16 +103,14 @@ func TestServeRefuses(t *testing.T) {
 	vast := &adder{set: p.set, n: 1 << 44} // no address space has room for so many rows
 	seats := &adder{set: spaces.NewSeats(spaces.Space{}, spaces.Seat{Name: "red", Observation: p.set.Observation,
 		Action: p.set.Action})}
-	for want, serve := range map[string]func() error{
-		"seats for 1 (red)": func() error { return Serve(t.Context(), seats, path+"x", ServeOptions{}) },
-		"mapping":           func() error { return Serve(t.Context(), vast, path+"x", ServeOptions{}) },
-		"needs a policy":    func() error { return Serve(t.Context(), p, "", ServeOptions{}) },
-		"rows is -1":        func() error { return Serve(t.Context(), p, path+"x", ServeOptions{Rows: -1}) },
-		"is there already":  func() error { return Serve(t.Context(), p, path, ServeOptions{}) },
-		"not a directory":   func() error { return Serve(t.Context(), p, path+"/no/where", ServeOptions{}) },
-	} {
-		must.Refuse(t, serve(), want)
+	serve := func(p *adder, path string, rows int) error {
+		return Serve(t.Context(), p, path, ServeOptions{Rows: rows})
 	}
+	must.Refuse(t, serve(seats, path+"x", 0), "seats for 1 (red)")
+	must.Refuse(t, serve(vast, path+"x", 0), "mapping")
+	must.Refuse(t, serve(p, "", 0), "needs a policy")
+	must.Refuse(t, serve(p, path+"x", -1), "rows is -1")
+	must.Refuse(t, serve(p, path, 0), "is there already")
 	must.Is(t, len(must.Get(os.ReadDir(filepath.Dir(path)))(t)), 1, "files are left")
 	must.Is(t, string(must.Get(os.ReadFile(path))(t)), "not a policy", "the file at the path was changed")
 }
