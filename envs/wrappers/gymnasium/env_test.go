@@ -120,29 +120,6 @@ func TestCopyFinite(t *testing.T) {
 	}
 }
 
-func TestMetricsAndInfos(t *testing.T) {
-	o := fake(t, 4, 2, "")
-	o.StepMetrics, o.EpisodeMetrics, o.Infos = []string{Every}, []string{}, true
-	e := open(t, o)
-	envtest.Reset(t, e, 0)
-	for step := 1; step <= 3; step++ {
-		s := envtest.Step(t, e, actions(4))
-		must.Match(t, map[string]float64{"steps": float64(step)}, s.Metrics, "metrics")
-		for _, episode := range s.Episodes {
-			if episode.Metrics != nil {
-				t.Errorf("metrics of an episode: %v, want none", episode.Metrics)
-			}
-		}
-	}
-	for i, want := range []string{`{"text": "step 3"}`, "", `{"text": "step 3"}`, ""} {
-		must.Is(t, string(must.Get(e.Info(i))(t)), want, "info of environment %d", i)
-	}
-	must.Refused(e.Info(4))(t, "")
-	if _, ok := envs.As[envs.Renderer](e); ok {
-		t.Error("it says that it can be drawn")
-	}
-}
-
 func TestOptions(t *testing.T) {
 	batch := func(change func(*Options)) func(*Options) {
 		return func(o *Options) {

@@ -211,11 +211,6 @@ func (f *faker) run(mode string, replies *os.File) uint32 {
 			return f.misbehave(mode, replies)
 		}
 	}
-	if f.setup.Infos && f.block.command == commandStep {
-		f.pending = fmt.Appendf(nil, `{"columns": ["steps"], "infos": {"%d": {"text": "step %d"}}}`, f.setup.From,
-			f.steps)
-		return statusMessage
-	}
 	if f.steps == 1 && f.block.command == commandStep {
 		f.pending = []byte(`{"columns": ["steps"], "infos": {}}`)
 		return statusMessage
