@@ -129,20 +129,17 @@ func TestMLflowSends(t *testing.T) {
 		return true
 	}
 	var w warnings
-	run := Run{Name: "r", Dir: t.TempDir(), Config: map[string]any{"seed": 3,
-		"agent": map[string]any{"learning_rate": []any{1e-3, "x"}, "class": "PPO", "none": nil}}}
+	run := Run{Dir: t.TempDir(), Config: map[string]any{"agent": map[string]any{"rates": []any{1e-3, "x"}, "none": nil}}}
 	s := start([]Tracker{mlflowOf(t, srv.URL+"/")}, run, w.warn, eager)
-	s.Scalar("Reward / Total reward (mean)", 1, math.NaN())
-	s.Scalar("Reward / Total reward mean", 1, math.Inf(-1))
+	s.Scalar("Total reward (mean)", 1, math.NaN())
+	s.Scalar("Total reward mean", 1, math.Inf(-1))
 	s.Finish(fmt.Errorf("stopped: %w", context.Canceled))
 	_ = s.Close()
 	w.are(t)
-	must.Equal(t, "parameters", `[{agent.class PPO} {agent.learning_rate [0.001,"x"]} {agent.none null} `+
-		`{seed 3}]`, fmt.Sprint(srv.params))
-	const name = "Reward / Total reward mean"
+	must.Equal(t, "parameters", `[{agent.none null} {agent.rates [0.001,"x"]}]`, fmt.Sprint(srv.params))
 	got := [][2]any{{srv.metrics[0].Key, srv.metrics[0].Value}, {srv.metrics[1].Key, srv.metrics[1].Value}}
-	must.Equal(t, "metrics", [][2]any{{name, "NaN"}, {name + "_2", -math.MaxFloat64}}, got)
-	must.Equal(t, "statuses", "[KILLED]", fmt.Sprint(srv.statuses))
+	must.Equal(t, "metrics", [][2]any{{"Total reward mean", "NaN"}, {"Total reward mean_2", -math.MaxFloat64}}, got)
+	must.Equal(t, "statuses", []string{"KILLED"}, srv.statuses)
 }
 
 func TestMLflowName(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/npz"
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
@@ -72,20 +73,16 @@ func TestPeersEqualSyncVectorEnv(t *testing.T) {
 			}
 			s := envtest.Reset(t, e, seed)
 			same("observations", 0, s.Observations, observations[:n*wO])
-			resets, row := 0, make([]float32, n*wA)
+			resets := 0
 			for step := range steps {
-				for i := range row {
-					row[i] = float32(acts[step*n*wA+i])
-				}
-				s = envtest.Step(t, e, row)
+				s = envtest.Step(t, e, number.Float32s(nil, acts[step*n*wA:(step+1)*n*wA]))
 				same("observations", step+1, s.Observations, observations[(step+1)*n*wO:(step+2)*n*wO])
+				must.Same(t, e.exact, rewards[step*n:(step+1)*n], "step %d: exact rewards", step)
+				must.Same(t, s.Rewards, number.Float32s(nil, rewards[step*n:(step+1)*n]), "step %d: rewards", step)
 				for i := range n {
 					flag := flags[step*n+i]
-					if e.exact[i] != rewards[step*n+i] || s.Rewards[i] != float32(rewards[step*n+i]) ||
-						s.Terminated[i] != (flag == 1 || flag == 3) || s.Truncated[i] != (flag >= 2) {
-						t.Fatalf("step %d, environment %d: reward %g, %t, %t; want %g and %g", step, i, e.exact[i],
-							s.Terminated[i], s.Truncated[i], rewards[step*n+i], flag)
-					}
+					must.Is(t, s.Terminated[i], flag == 1 || flag == 3, "step %d: environment %d terminated", step, i)
+					must.Is(t, s.Truncated[i], flag >= 2, "step %d: environment %d truncated", step, i)
 					if flag > 0 {
 						resets++
 						same("last observations", step, s.FinalObservations[i*wO:(i+1)*wO],

@@ -38,25 +38,21 @@ func TestPeersTeam(t *testing.T) {
 				length = 3
 			}
 			now := k % length
-			if got := fmt.Sprint(s.Observations[3*i:3*i+3], s.States[3*i:3*i+3], s.Seats.Active[2*i:2*i+2]); got !=
-				fmt.Sprint([]int{now, i, -now}, []int{now, i, -now}, []bool{true, !odd || now < 2}) {
-				t.Fatalf("step %d, environment %d shows %s", k, i, got)
-			}
+			must.Is(t, fmt.Sprint(s.Observations[3*i:3*i+3], s.States[3*i:3*i+3], s.Seats.Active[2*i:2*i+2]),
+				fmt.Sprint([]int{now, i, -now}, []int{now, i, -now}, []bool{true, !odd || now < 2}),
+				"what environment %d shows in step %d", i, k)
 			if k == 0 {
 				continue
 			}
 			step := (k-1)%length + 1
-			seats, over := s.Seats.Row(i, 2), step == length
-			fallen := odd && step > 2
-			pole := float32(20)
-			if fallen {
+			seats, over, pole := s.Seats.Row(i, 2), step == length, float32(20)
+			if odd && step > 2 { // it has fallen
 				pole = 0
 			}
-			got := fmt.Sprint(seats.Rewards, seats.Terminated, seats.Truncated, s.Terminated[i], s.Truncated[i])
-			if got != fmt.Sprint([]float32{float32(step) + 0.5, pole}, []bool{odd && over, odd && step == 2},
-				[]bool{!odd && over, !odd && over}, odd && over, !odd && over) {
-				t.Fatalf("step %d, environment %d: %s", k, i, got)
-			}
+			must.Is(t, fmt.Sprint(seats.Rewards, seats.Terminated, seats.Truncated, s.Terminated[i], s.Truncated[i]),
+				fmt.Sprint([]float32{float32(step) + 0.5, pole}, []bool{odd && over, odd && step == 2},
+					[]bool{!odd && over, !odd && over}, odd && over, !odd && over),
+				"what step %d brings environment %d", k, i)
 			if over && !s.FinalUnknown[i] {
 				t.Fatalf("step %d, environment %d: the last observation is lost and counts as known", k, i)
 			}
