@@ -1,7 +1,6 @@
 package trackers_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -134,35 +134,24 @@ func mlflowServer(t *testing.T, python string) string {
 			filepath.Join(dir, "mlflow.db"), "--default-artifact-root", filepath.Join(dir, "artifacts"))
 	server.Dir = dir
 	server.Env = append(os.Environ(), "HOME="+dir, "PYTHONDONTWRITEBYTECODE=1", "OPENBLAS_NUM_THREADS=1")
-	printed := must.Get(server.StderrPipe())(t)
-	server.Stdout = server.Stderr
+	printed := must.Open(os.Create(filepath.Join(dir, "log")))(t)
+	server.Stdout, server.Stderr = printed, printed
 	must.Do(t, server.Start())
-	ready, ended := make(chan string, 1), make(chan struct{})
 	t.Cleanup(func() {
 		_ = server.Process.Signal(os.Interrupt)
-		<-ended
 		_ = server.Wait()
 	})
-	go func() {
-		defer close(ended)
-		all := ""
-		for lines := bufio.NewScanner(printed); lines.Scan(); {
-			all += lines.Text() + "\n"
-			if strings.Contains(lines.Text(), "Booting worker") {
-				ready <- ""
-			}
-		}
-		select {
-		case ready <- all:
-		default:
-		}
-	}()
-	must.Is(t, <-ready, "", "what a server that has ended printed")
 	uri := "http://127.0.0.1:" + port
-	answer, err := http.Get(uri + "/health") // returns when the server has read its program
-	must.Do(t, err)
-	answer.Body.Close()
-	return uri
+	for until := time.Now().Add(5 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		answer, err := http.Get(uri + "/health")
+		if err == nil {
+			answer.Body.Close()
+			return uri
+		}
+		if time.Now().After(until) {
+			t.Fatalf("mlflow server does not answer:\n%s", must.Read(t, printed.Name()))
+		}
+	}
 }
 
 // readMLflow prints what MLflow's own client finds on a server.

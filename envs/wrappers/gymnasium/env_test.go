@@ -129,13 +129,10 @@ func TestOptions(t *testing.T) {
 	}
 	for want, change := range map[string]func(*Options){
 		"one of ID and Factory":      func(o *Options) { o.Factory = "a:b" },
-		"9 children":                 func(o *Options) { o.Children = 9 },
 		"do not fit into JSON":       func(o *Options) { o.Kwargs = map[string]any{"f": func() {}} },
-		"starting /none/python3":     func(o *Options) { o.Python = "/none/python3" },
 		"are for simulators; set":    func(o *Options) { o.Autoreset = NextStep },
 		"so there is one child":      batch(func(o *Options) { o.Children = 2 }),
 		"are for single environment": batch(func(o *Options) { o.Infos = true }),
-		"autoreset is \"never\"":     batch(func(o *Options) { o.Autoreset = "never" }),
 	} {
 		o := fake(t, 2, 2, "")
 		change(&o)
