@@ -33,6 +33,7 @@ func TestPeersFaults(t *testing.T) {
 		{single, "raise", FaultException, "RuntimeError: the environment is cross"},
 		{single, "none", FaultException, "returned the reward None of type NoneType; it must be a finite number"},
 		{single, "list", FaultException, "0.25... of type list; it must be a finite number"},
+		{batch, "hang", FaultTimeout, "did not finish in time"},
 		{batch, "print", FaultExit, "the end of a gigabyte"},
 		{batch, "fork", FaultExit, "the simulator has children"},
 		{batch, "nan", FaultData, "environment 1: the observation has NaN in dimension 6; it must be finite"},
