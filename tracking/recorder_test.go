@@ -114,7 +114,8 @@ func TestEpisodesWindow(t *testing.T) {
 		emitted[s.Tag] = s.Value
 	}
 	must.Equal(t, "max, min and mean", []float64{last, last - episodeWindow + 1, last - (episodeWindow-1)/2.},
-		[]float64{emitted[TagTotalReward+" (max)"], emitted[TagTotalReward+" (min)"], emitted[TagTotalReward+" (mean)"]})
+		[]float64{emitted[TagTotalReward+" (max)"], emitted[TagTotalReward+" (min)"],
+			emitted[TagTotalReward+" (mean)"]})
 }
 
 // Restored statistics continue as the original ones.

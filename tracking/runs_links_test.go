@@ -31,7 +31,8 @@ func TestFindRuns(t *testing.T) {
 	}
 	must.Do(t, os.Mkdir(in("compare", "pipe"), 0o777))
 	must.Do(t, syscall.Mkfifo(in("compare", "pipe", tracking.ScalarsFile), 0o666))
-	for dir, want := range map[string][]string{"link": {"link/a", "link/b/deep"}, "compare": {"compare/a", "compare/own"},
+	for dir, want := range map[string][]string{"link": {"link/a", "link/b/deep"}, "compare": {"compare/a",
+		"compare/own"},
 		"compare/a": {"compare/a"}} {
 		for i := range want {
 			want[i] = in(want[i])

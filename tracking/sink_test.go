@@ -153,7 +153,8 @@ func TestConcurrentScalars(t *testing.T) {
 	must.Do(t, w.Close())
 	files := must.Get(filepath.Glob(filepath.Join(run.Dir(), "*")))(t)
 	must.Equal(t, "files", 2, len(files))
-	for _, scalars := range [][]Scalar{must.Get(ReadFile(files[0]))(t), must.Get(ReadFile(files[1]))(t), mem.Scalars()} {
+	for _, scalars := range [][]Scalar{must.Get(ReadFile(files[0]))(t), must.Get(ReadFile(files[1]))(t),
+		mem.Scalars()} {
 		next := map[string]int64{}
 		for _, s := range scalars {
 			must.Is(t, s.Step, next[s.Tag], "the next step of %s", s.Tag)

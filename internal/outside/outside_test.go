@@ -23,7 +23,8 @@ func checkLibraries(t *testing.T, path string) {
 	}
 }
 
-// run runs a command with none of the variables that could tell the compiler, the linker or the loader where anything is.
+// run runs a command with none of the variables that could tell the compiler, the linker or the loader where anything
+// is.
 func run(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	command := exec.Command(name, args...)

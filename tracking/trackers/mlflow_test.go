@@ -96,7 +96,8 @@ func TestMLflowIsNotThere(t *testing.T) {
 		answer func(w http.ResponseWriter, r *http.Request)
 	}{
 		{eager, "is it an MLflow server?", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }},
-		{waits{leaving: eager.leaving}, "in time", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
+		{waits{leaving: eager.leaving}, "in time",
+			func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
 	} {
 		srv, asked := newServer(t), make(chan struct{}, 1)
 		srv.fail = func(_ int, w http.ResponseWriter, r *http.Request) bool {
@@ -129,7 +130,8 @@ func TestMLflowSends(t *testing.T) {
 		return true
 	}
 	var w warnings
-	run := Run{Dir: t.TempDir(), Config: map[string]any{"agent": map[string]any{"rates": []any{1e-3, "x"}, "none": nil}}}
+	run := Run{Dir: t.TempDir(), Config: map[string]any{
+		"agent": map[string]any{"rates": []any{1e-3, "x"}, "none": nil}}}
 	s := start([]Tracker{mlflowOf(t, srv.URL+"/")}, run, w.warn, eager)
 	s.Scalar("Total reward (mean)", 1, math.NaN())
 	s.Scalar("Total reward mean", 1, math.Inf(-1))

@@ -66,8 +66,8 @@ func TestPeersWandB(t *testing.T) {
 	t.Setenv("WANDB_API_KEY", "")
 	os.Unsetenv("WANDB_API_KEY")
 	dir := t.TempDir()
-	w := must.Get(trackers.WandB(trackers.WandBSettings{Python: python, Project: "walker", Entity: "team", Group: "seeds",
-		Tags: []string{"a", "b"}, Mode: "offline"}))(t)
+	w := must.Get(trackers.WandB(trackers.WandBSettings{Python: python, Project: "walker", Entity: "team",
+		Group: "seeds", Tags: []string{"a", "b"}, Mode: "offline"}))(t)
 	run := trackers.Run{Name: "walk", Dir: dir, Config: configuration}
 	track(t, w, run, tracked, nil)
 	run.Resumed = true
@@ -193,7 +193,8 @@ func TestPeersMLflow(t *testing.T) {
 	var runs []read
 	must.Do(t, json.Unmarshal([]byte(peers.Run(t, python, "-c", readMLflow, uri, "walker")), &runs))
 	must.Is(t, len(runs), 2, "runs")
-	must.Equal(t, "the resumed run", []string{"walk", "me", "FINISHED"}, []string{runs[0].Name, runs[0].Tag, runs[0].Status})
+	must.Equal(t, "the resumed run", []string{"walk", "me", "FINISHED"},
+		[]string{runs[0].Name, runs[0].Tag, runs[0].Status})
 	must.Equal(t, "the other run", []string{"stopped", "KILLED"}, []string{runs[1].Name, runs[1].Status})
 	must.Equal(t, "parameters", map[string]string{"seed": "3", "agent.class": "PPO", "agent.grad_norm_clip": "0.5"},
 		runs[0].Params)

@@ -33,7 +33,8 @@ func wandbOf(t *testing.T, python string) Tracker {
 func TestWandBMissing(t *testing.T) {
 	noGoroutines(t)
 	var w warnings
-	s := start([]Tracker{wandbOf(t, python(t, `raise ImportError("no package")`))}, Run{Dir: t.TempDir()}, w.warn, eager)
+	s := start([]Tracker{wandbOf(t, python(t, `raise ImportError("no package")`))}, Run{Dir: t.TempDir()}, w.warn,
+		eager)
 	s.Scalar("a", 1, 1)
 	_ = s.Flush()
 	<-s.queues[0].done // no second attempt is made

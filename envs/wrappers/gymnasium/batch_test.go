@@ -271,7 +271,8 @@ func TestPeersFunctional(t *testing.T) {
 						t.Errorf("step %d: episode %+v", step, episode)
 					}
 					must.Same(t, s.Observations[2*i:2*i+2], first[2*i:2*i+2], "the first observation again")
-					must.Same(t, s.AMPObservations[2*i:2*i+2], []float32{float32(step), -float32(step)}, "AMP at an end")
+					must.Same(t, s.AMPObservations[2*i:2*i+2], []float32{float32(step), -float32(step)},
+						"AMP at an end")
 				}
 				if step > 2 {
 					must.Is(t, fmt.Sprint(got), ends[step], "step %d", step)

@@ -229,7 +229,8 @@ func TestPeersGameOfOwn(t *testing.T) {
 	must.Do(t, envs.Check(e, 60, 3))
 	s := envtest.Reset(t, e, 5)
 	actions := []float32{2, 0.5, -0.5, 0, 1, 2, 0.5, -0.5, 0, 1} // a_0: 2, b_0: (0.5, -0.5), c_0: (0, 1)
-	for k, want := range []string{                               // observations, states, masks, rewards, terminated, truncated, active
+	for k, want := range []string{
+		// observations, states, masks, rewards, terminated, truncated, active
 		"[0 6 0 0 0 0 0 0] [0 2] [1 1 1 1 1] [0 0 0] [0 0 0] [0 0 0] [1 1 0]",
 		"[1 6 10 10 10 10 1 -1] [1 3] [1 1 1 0 0] [1 1.5 0] [0 0 0] [0 0 0] [1 1 1]",
 		"[2 6 20 20 20 20 2 -2] [2 2] [0 1 1 1 0] [2 2.5 3] [1 0 0] [0 0 0] [0 1 1]",

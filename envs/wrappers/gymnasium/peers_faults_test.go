@@ -108,14 +108,18 @@ func TestPeersRefusals(t *testing.T) {
 		}),
 		"-m pip install 'gymnasium>=1.0'":                     module("raise ImportError"),
 		"has gymnasium 0.29.1; the bridge needs 1.0 or later": module("__version__ = '0.29.1'"),
-		"returned a vector environment":                       single(func(o *Options) { o.Factory = "bridge_environments:vector" }),
+		"returned a vector environment": single(func(o *Options) {
+			o.Factory = "bridge_environments:vector"
+		}),
 		"Environment `Missing` doesn't exist": single(func(o *Options) {
 			o.Factory, o.ID = "", "Missing-v0"
 		}),
 		"have no 'amp', where the AMP observation should be": single(func(o *Options) {
 			o.AMPObservations, o.AMPSize = "amp", 2
 		}),
-		"a value has the shape (4,); its space says (2,)":      single(func(o *Options) { o.AMPObservations = "critic" }),
+		"a value has the shape (4,); its space says (2,)": single(func(o *Options) {
+			o.AMPObservations = "critic"
+		}),
 		"set autoreset to same_step, next_step or disabled":    silent,
 		"its autoreset is same_step; the options say disabled": batch(func(o *Options) { o.Autoreset = Disabled }),
 		"needs a simulator with episode_length_buf":            timed,

@@ -41,7 +41,7 @@ func live(t *testing.T, e *Env, timesteps int, seed int64) [][]lived {
 			row := slices.Clone(s.Observations[i*w : (i+1)*w])
 			if s.Invalid != nil && s.Invalid[i] {
 				last := &all[i][len(all[i])-1]
-				must.Same(t, last.Next, last.Final, "timestep %d, environment %d: what was seen before its reset", step, i)
+				must.Same(t, last.Next, last.Final, "timestep %d, environment %d: seen before its reset", step, i)
 				must.Is(t, s.Rewards[i] != 0 || s.Terminated[i] || s.Truncated[i], false, "a reset is a step: %d", step)
 				last.Next = row
 				continue
@@ -50,7 +50,8 @@ func live(t *testing.T, e *Env, timesteps int, seed int64) [][]lived {
 			returns[i], lengths[i] = returns[i]+l.Reward, lengths[i]+1
 			if l.Terminated || l.Truncated {
 				l.Final = slices.Clone(s.FinalObservations[i*w : (i+1)*w])
-				must.Match(t, envs.Episode{Env: i, Length: lengths[i], Return: returns[i], Metrics: episodes[0].Metrics},
+				must.Match(t, envs.Episode{Env: i, Length: lengths[i], Return: returns[i],
+					Metrics: episodes[0].Metrics},
 					episodes[0], "timestep %d", step)
 				episodes, returns[i], lengths[i] = episodes[1:], 0, 0
 			}
@@ -185,7 +186,7 @@ func TestSimulatorsMJLab(t *testing.T) {
 					final := s.FinalObservations[from:to]
 					must.Near(t, float64(final[0]), float64(before[from]), 0.5, "the last place")
 					must.Near(t, float64(final[1]), float64(before[from+1]), 0.5, "the last angle")
-					must.Is(t, slices.Equal(final, s.Observations[from:to]), false, "last and first observation are equal")
+					must.Is(t, slices.Equal(final, s.Observations[from:to]), false, "last and first are equal")
 				}
 			}
 			must.Is(t, len(s.Metrics) > 0, len(s.Episodes) > 0,
