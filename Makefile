@@ -128,11 +128,11 @@ chaos: setup ## kill processes while they save, publish and train: hundreds of t
 	$(GO) test -run KillNine -count=1 ./checkpoint ./pbt/workspace -kills 200
 	$(GO) test -run TestChaos -count=1 -v ./internal/test/populations -chaos 1m
 
-# The faults that `make faults` injects: every N-th, or all.
+# The faults that `make faults` injects: every N-th.
 FAULTS ?= 6
 
 .PHONY: faults
-faults: setup ## fail, kill and cut the power at system calls of trainings, resume each, compare: every FAULTS-th (default 6: minutes), or FAULTS=all (an hour)
+faults: setup ## fail, kill and cut the power at system calls of trainings, resume each, compare: every FAULTS-th (default 6: minutes; 1: an hour)
 	$(GO) test -run '^TestFaults$$' -count=1 -v -timeout 120m ./internal/test/faults -faults $(FAULTS)
 
 .PHONY: fuzz

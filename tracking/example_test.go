@@ -9,17 +9,12 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-func tempDir() (dir string, remove func()) {
+func ExampleOpenRun() {
 	dir, err := os.MkdirTemp("", "tracking")
 	if err != nil {
 		log.Fatal(err)
 	}
-	return dir, func() { os.RemoveAll(dir) }
-}
-
-func ExampleOpenRun() {
-	dir, remove := tempDir()
-	defer remove()
+	defer os.RemoveAll(dir)
 
 	run, err := tracking.OpenRun(filepath.Join(dir, "runs", "walker"), tracking.Options{})
 	if err != nil {
@@ -30,14 +25,18 @@ func ExampleOpenRun() {
 		log.Fatal(err)
 	}
 
-	scalars, err := tracking.ReadFile(filepath.Join(run.Dir(), tracking.ScalarsFile))
+	runs, err := tracking.FindRuns(dir)
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, s := range scalars {
-		fmt.Println(s.Step, s.Tag, s.Value)
+	for _, run := range runs {
+		scalars, err := tracking.ReadRun(run)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(filepath.Base(run), scalars[0].Step, scalars[0].Tag, scalars[0].Value)
 	}
-	// Output: 1600 Loss / Policy loss -0.0125
+	// Output: walker 1600 Loss / Policy loss -0.0125
 }
 
 func ExampleRecorder() {
@@ -76,49 +75,4 @@ func ExampleNewEpisodes() {
 	// Reward / Total reward (max) 20
 	// Reward / Total reward (mean) 12
 	// Reward / Total reward (min) 4
-}
-
-func ExampleTable() {
-	err := tracking.Table(os.Stdout, []string{"member", "parent", "objective", "learning_rate"}, [][]string{
-		{"walker 0", "-", "243.5", "3e-4"},
-		{"walker 1", "walker 0", "98", "4.5e-4"},
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	// Output:
-	// member    parent    objective  learning_rate
-	// ────────  ────────  ─────────  ─────────────
-	// walker 0  -             243.5           3e-4
-	// walker 1  walker 0         98         4.5e-4
-}
-
-// A folder of runs is searched, and each read from whatever it was written in.
-func ExampleReadRun() {
-	dir, remove := tempDir()
-	defer remove()
-	for i, name := range []string{"slow", "fast"} {
-		run, err := tracking.OpenRun(filepath.Join(dir, name), tracking.Options{})
-		if err != nil {
-			log.Fatal(err)
-		}
-		run.Scalar(tracking.TagTotalReward+" (mean)", 1000, 100*float64(i+1))
-		if err := run.Close(); err != nil {
-			log.Fatal(err)
-		}
-	}
-	runs, err := tracking.FindRuns(dir)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, run := range runs {
-		scalars, err := tracking.ReadRun(run)
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Println(filepath.Base(run), scalars[0].Step, scalars[0].Tag, scalars[0].Value)
-	}
-	// Output:
-	// fast 1000 Reward / Total reward (mean) 200
-	// slow 1000 Reward / Total reward (mean) 100
 }

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -71,10 +70,9 @@ func TestEpisodesCountEachEpisodeOnce(t *testing.T) {
 	}
 	no := []bool{false, false, false}
 	step([]float32{1, 10, 100}, no, no)
-	want := []pair{
-		{"Reward / Instantaneous reward (max)", 100}, {"Reward / Instantaneous reward (mean)",
-			37}, {"Reward / Instantaneous reward (min)", 1},
-	}
+	const instantaneous, total, length = "Reward / Instantaneous reward ", "Reward / Total reward ",
+		"Episode / Total timesteps "
+	want := []pair{{instantaneous + "(max)", 100}, {instantaneous + "(mean)", 37}, {instantaneous + "(min)", 1}}
 	must.Equal(t, "the values", want, drain(e))
 	// Environment 1 terminates and 2 is truncated. The sum of 0 does not change (skrl would reset it).
 	step([]float32{1, 10, 100}, []bool{false, true, false}, []bool{false, false, true})
@@ -83,12 +81,9 @@ func TestEpisodesCountEachEpisodeOnce(t *testing.T) {
 	}
 	step([]float32{1, 0, 0}, []bool{true, false, false}, []bool{true, false, false}) // both at once is one end
 	want = []pair{
-		{"Episode / Total timesteps (max)", 8}, {"Episode / Total timesteps (mean)",
-			4}, {"Episode / Total timesteps (min)", 2},
-		{"Reward / Instantaneous reward (max)", 100}, {"Reward / Instantaneous reward (mean)",
-			107. / 21}, {"Reward / Instantaneous reward (min)", -2},
-		{"Reward / Total reward (max)", 200}, {"Reward / Total reward (mean)",
-			(20. + 200 + 8) / 3}, {"Reward / Total reward (min)", 8},
+		{length + "(max)", 8}, {length + "(mean)", 4}, {length + "(min)", 2},
+		{instantaneous + "(max)", 100}, {instantaneous + "(mean)", 107. / 21}, {instantaneous + "(min)", -2},
+		{total + "(max)", 200}, {total + "(mean)", (20. + 200 + 8) / 3}, {total + "(min)", 8},
 	}
 	must.Equal(t, "the values", want, drain(e), cmpopts.EquateApprox(1e-12, 0))
 	if got := drain(e); len(got) != 0 {
@@ -99,12 +94,8 @@ func TestEpisodesCountEachEpisodeOnce(t *testing.T) {
 	step([]float32{0, 0, 0}, []bool{false, true, false}, no)
 	means := map[string]float64{}
 	e.Drain(func(tag string, value float64) { means[tag] = value })
-	if got := means["Reward / Total reward (mean)"]; math.Abs(got-(20.+200+8-10)/4) > 1e-12 {
-		t.Errorf("the mean total reward is %v", got)
-	}
-	if got := means["Episode / Total timesteps (mean)"]; got != (2.+2+8+7)/4 {
-		t.Errorf("the mean length is %v", got)
-	}
+	must.Near(t, means[total+"(mean)"], (20.+200+8-10)/4, 1e-12, "the mean total reward")
+	must.Is(t, means[length+"(mean)"], (2.+2+8+7)/4, "the mean length")
 	e.Reset()
 	if e.Finished() != 0 || len(drain(e)) != 0 {
 		t.Error("something is left after Reset")
@@ -116,75 +107,49 @@ func TestEpisodesWindow(t *testing.T) {
 	for i := range 3*episodeWindow + 7 {
 		must.Do(t, e.Record([]float32{float32(i)}, []bool{true}, []bool{false}, nil))
 	}
-	last := 3.*episodeWindow + 6
 	var got Memory
 	e.Emit(&got, 307)
-	emitted := map[string]float64{}
+	last, emitted := 3.*episodeWindow+6, map[string]float64{}
 	for _, s := range got.Scalars() {
 		emitted[s.Tag] = s.Value
 	}
-	for tag, want := range map[string]float64{" (max)": last, " (min)": last - episodeWindow + 1,
-		" (mean)": last - (episodeWindow-1)/2.} {
-		if v, ok := emitted[TagTotalReward+tag]; v != want || !ok {
-			t.Errorf("%s %v, want %v", tag, v, want)
-		}
-	}
+	must.Equal(t, "max, min and mean", []float64{last, last - episodeWindow + 1, last - (episodeWindow-1)/2.},
+		[]float64{emitted[TagTotalReward+" (max)"], emitted[TagTotalReward+" (min)"],
+			emitted[TagTotalReward+" (mean)"]})
 }
 
 // Restored statistics continue as the original ones.
 func TestEpisodesState(t *testing.T) {
-	make2 := func() *Episodes {
-		return must.Get(NewEpisodes(2))(t)
-	}
 	step := func(e *Episodes, i int) {
 		must.Do(t, e.Record([]float32{float32(i), -1}, []bool{i%3 == 0, false}, []bool{false, i%7 == 0}, nil))
 	}
-	for _, n := range []int{1, 20, 2*episodeWindow + 5} {
-		original := make2()
+	for _, n := range []int{1, 2*episodeWindow + 5} {
+		original, restored := must.Get(NewEpisodes(2))(t), must.Get(NewEpisodes(2))(t)
 		for i := range n {
 			step(original, i)
 		}
 		drain(original)
-		restored := make2()
 		must.Do(t, restored.SetState(original.State()))
 		for i := range 30 {
 			step(original, n+i)
 			step(restored, n+i)
-			if d := cmp.Diff(drain(original), drain(restored)); d != "" {
-				t.Fatalf("after %d and %d steps: %s", n, i, d)
-			}
+			must.Match(t, drain(original), drain(restored), "after %d and %d steps", n, i)
 		}
-	}
-	e := make2()
-	step(e, 3)
-	before := e.State()
-	for name, s := range map[string]EpisodesState{
-		"unseen":       {Drained: 1},
-		"negative":     {Finished: -1},
-		"too few":      {Finished: 2, Totals: []float64{1, 2}, Durations: []float64{1}},
-		"uneven":       {Returns: []float64{1, 2}},
-		"others":       {Returns: []float64{1}, Lengths: []int64{1}},
-		"no such time": {Returns: []float64{1, 2}, Lengths: []int64{1, -1}},
-	} {
-		if err := e.SetState(s); err == nil {
-			t.Errorf("%s: accepted", name)
+		before := original.State()
+		for _, bad := range []EpisodesState{{Finished: 2, Totals: []float64{1, 2}, Durations: []float64{1}},
+			{Returns: []float64{1}, Lengths: []int64{1}}, {Returns: []float64{1, 2}, Lengths: []int64{1, -1}}} {
+			must.Refuse(t, original.SetState(bad), "")
 		}
+		must.Equal(t, "the state", before, original.State())
 	}
-	must.Equal(t, "the state", before, e.State())
 }
 
 func TestEpisodesErrors(t *testing.T) {
 	e := must.Get(NewEpisodes(2))(t)
-	two := []bool{true, true}
-	for _, bad := range []struct {
-		rewards               []float32
-		terminated, truncated []bool
-	}{{[]float32{1}, two, two}, {[]float32{1, 1}, two[:1], two}, {[]float32{1, 1}, two, nil}} {
-		if err := e.Record(bad.rewards, bad.terminated, bad.truncated, nil); err == nil || e.Finished() != 0 {
-			t.Errorf("%v accepted", bad)
-		}
-	}
-	rewards := []float32{1, 1}
+	two, rewards := []bool{true, true}, []float32{1, 1}
+	must.Refuse(t, e.Record(rewards[:1], two, two, nil), "")
+	must.Refuse(t, e.Record(rewards, two, nil, nil), "")
+	must.Equal(t, "finished episodes", int64(0), e.Finished())
 	must.Equal(t, "allocations a step", 0.0, testing.AllocsPerRun(1000, func() {
 		_ = e.Record(rewards, two, two, nil)
 	}))

@@ -3,13 +3,13 @@
 package tracking_test
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/tracking"
@@ -31,21 +31,14 @@ func TestFindRuns(t *testing.T) {
 	}
 	must.Do(t, os.Mkdir(in("compare", "pipe"), 0o777))
 	must.Do(t, syscall.Mkfifo(in("compare", "pipe", tracking.ScalarsFile), 0o666))
-	for dir, want := range map[string][]string{
-		"runs": {"runs/a", "runs/b/deep"}, "link": {"link/a", "link/b/deep"}, "compare": {"compare/a",
-			"compare/own"}, "compare/a": {"compare/a"},
-	} {
+	for dir, want := range map[string][]string{"link": {"link/a", "link/b/deep"}, "compare": {"compare/a",
+		"compare/own"},
+		"compare/a": {"compare/a"}} {
 		for i := range want {
 			want[i] = in(want[i])
 		}
-		if got, err := tracking.FindRuns(in(dir)); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: %q, %v; want %q", dir, got, err, want)
-		}
+		must.Equal(t, dir, want, must.Get(tracking.FindRuns(in(dir)))(t))
 	}
-	if _, err := tracking.FindRuns(in("nowhere")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a missing folder gives %v", err)
-	}
-	if scalars, err := tracking.ReadRun(in("compare", "a")); err != nil || len(scalars) != 1 {
-		t.Errorf("%v, %v", scalars, err)
-	}
+	_, err := tracking.FindRuns(in("nowhere"))
+	must.Equal(t, "the error for a missing folder", fs.ErrNotExist, err, cmpopts.EquateErrors())
 }

@@ -41,25 +41,18 @@ func TestLinesRoundTrip(t *testing.T) {
 
 func TestReadLinesErrors(t *testing.T) {
 	const good = `{"time":1,"step":1,"tag":"a","value":1}` + "\n"
-	for _, tt := range []struct {
-		text, want string
-		truncated  bool
-	}{
-		{good + `{"time":1,"step":2,"tag":"a","val`, "line 2", true},
-		{good + `{"step":2,"tag":"a"}` + "\n" + good, `line 2 after byte 40: "value" is missing`, false},
-		{good + `{"step":2,"tag":"a","value":"big"}` + "\n", `"big" is neither a number nor`, false},
-		{good + "walk\n", "line 2 after byte ", false},
+	for text, want := range map[string]string{
+		`{"time":1,"step":1,"tag":"a","val`:         "line 2",
+		`{"step":2,"tag":"a"}` + "\n" + good:        `line 2 after byte 40: "value" is missing`,
+		`{"step":2,"tag":"a","value":"big"}` + "\n": `"big" is neither a number nor`,
 	} {
-		got, err := readLines(strings.NewReader(tt.text))
-		if err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, ErrTruncated) != tt.truncated ||
-			len(got) != 1 {
-			t.Errorf("%q: %d scalars before the damage, error %v; want 1 and %q", tt.text, len(got), err, tt.want)
-		}
+		got, err := readLines(strings.NewReader(good + text))
+		must.Refuse(t, err, want)
+		must.Equal(t, text+" is cut off", want == "line 2", errors.Is(err, ErrTruncated))
+		must.Equal(t, "scalars before "+text, 1, len(got))
 	}
 	// A complete last line without a line break counts.
-	if got, err := readLines(strings.NewReader(strings.TrimSpace(good))); err != nil || len(got) != 1 {
-		t.Errorf("without a last line break: %v, %v", got, err)
-	}
+	must.Equal(t, "scalars", 1, len(must.Get(readLines(strings.NewReader(strings.TrimSpace(good))))(t)))
 	must.Refused(ReadFile("walk.txt"))(t, "walk.txt")
 }
 
@@ -116,33 +109,18 @@ func (b *brokenWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestFirstFailureIsKept(t *testing.T) {
-	w := beginLines(&brokenWriter{}, Options{})
-	for i := range 10_000 { // more than the buffer holds
-		w.Scalar("Loss", int64(i), 1)
-	}
+// Multi writes to all, also behind a broken one, and reports its failure. A closed sink refuses scalars.
+func TestMulti(t *testing.T) {
+	b := &Memory{Now: testClock}
+	board := must.Get(newTensorBoard(t.TempDir(), Options{}))(t)
+	w := Multi(nil, beginLines(&brokenWriter{}, Options{}), b, board)
+	w.Scalar("Loss", 1, 2)
 	for range 2 {
 		if err := w.Flush(); !errors.Is(err, errDisk) || !strings.Contains(err.Error(), "JSON lines") {
 			t.Errorf("Flush: %v", err)
 		}
-		if err := w.Close(); !errors.Is(err, errDisk) {
-			t.Errorf("Close: %v", err)
-		}
 	}
-}
-
-// Multi writes to all, also behind a broken one, and reports its failure. A closed sink refuses scalars.
-func TestMulti(t *testing.T) {
-	a, b := &Memory{Now: testClock}, &Memory{Now: testClock}
-	board := must.Get(newTensorBoard(t.TempDir(), Options{}))(t)
-	w := Multi(a, nil, beginLines(&brokenWriter{}, Options{}), b, board)
-	w.Scalar("Loss", 1, 2)
-	if err := w.Flush(); !errors.Is(err, errDisk) {
-		t.Errorf("Flush: %v", err)
-	}
-	for _, m := range []*Memory{a, b} {
-		must.Equal(t, "the scalars", []Scalar{{testTime, 1, "Loss", 2, 0}}, m.Scalars())
-	}
+	must.Equal(t, "the scalars", []Scalar{{testTime, 1, "Loss", 2, 0}}, b.Scalars())
 	if err := w.Close(); !errors.Is(err, errDisk) {
 		t.Errorf("Close: %v", err)
 	}
@@ -166,33 +144,25 @@ func TestConcurrentScalars(t *testing.T) {
 			for i := range each {
 				w.Scalar(fmt.Sprint("tag ", g), int64(i), float64(i))
 				if i%100 == 0 {
-					if err := w.Flush(); err != nil {
-						t.Error(err)
-					}
+					must.Equal(t, "the error of Flush", nil, w.Flush())
 				}
 			}
 		})
 	}
 	wg.Wait()
 	must.Do(t, w.Close())
-	files, err := filepath.Glob(filepath.Join(run.Dir(), "*"))
-	if err != nil || len(files) != 2 {
-		t.Fatalf("the experiment folder holds %v, %v", files, err)
-	}
-	for _, file := range files {
-		got := must.Get(ReadFile(file))(t)
+	files := must.Get(filepath.Glob(filepath.Join(run.Dir(), "*")))(t)
+	must.Equal(t, "files", 2, len(files))
+	for _, scalars := range [][]Scalar{must.Get(ReadFile(files[0]))(t), must.Get(ReadFile(files[1]))(t),
+		mem.Scalars()} {
 		next := map[string]int64{}
-		for _, s := range got {
-			if s.Step != next[s.Tag] || s.Value != float64(s.Step) {
-				t.Fatalf("%s: %v, want step %d", file, s, next[s.Tag])
-			}
+		for _, s := range scalars {
+			must.Is(t, s.Step, next[s.Tag], "the next step of %s", s.Tag)
+			must.Is(t, s.Value, float64(s.Step), "the value of %s", s.Tag)
 			next[s.Tag]++
 		}
-		if len(got) != goroutines*each || len(next) != goroutines {
-			t.Errorf("%s: %d scalars of %d tags", file, len(got), len(next))
-		}
+		must.Equal(t, "scalars and tags", []int{goroutines * each, goroutines}, []int{len(scalars), len(next)})
 	}
-	must.Equal(t, "scalars in memory", goroutines*each, len(mem.Scalars()))
 }
 
 func TestScalarAllocatesNothing(t *testing.T) {

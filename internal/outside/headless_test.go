@@ -11,11 +11,10 @@ import (
 func TestHeadlessProgramsLinkNoPictures(t *testing.T) {
 	const module = "github.com/gorl-dev/gorl/"
 	links := func(packages ...string) []string {
-		args := []string{"list", "-deps"}
-		for _, p := range packages {
-			args = append(args, module+p)
+		for i := range packages {
+			packages[i] = module + packages[i]
 		}
-		return strings.Fields(run(t, "../..", "go", args...))
+		return strings.Fields(run(t, "../..", "go", slices.Concat([]string{"list", "-deps"}, packages)...))
 	}
 	pictures := func(all []string) []string {
 		return slices.DeleteFunc(all, func(path string) bool {

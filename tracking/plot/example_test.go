@@ -25,14 +25,7 @@ func ExampleWritePNG() {
 			{Name: "member 1", X: steps, Y: []float64{20, 40, 45, 250}},
 		},
 	}
-	learningRate := plot.Panel{
-		Title: "learning_rate", XLabel: "steps", Scale: plot.Log,
-		Series: []plot.Series{
-			{Name: "member 0", X: steps, Y: []float64{3e-4, 3e-4, 3e-4, 3e-4}},
-			{Name: "member 1", X: steps, Y: []float64{1e-5, 1e-5, 4e-4, 4e-4}},
-		},
-	}
-	if err := plot.WritePNG(path, "Population", []plot.Panel{objective, learningRate}, 2); err != nil {
+	if err := plot.WritePNG(path, "Population", []plot.Panel{objective}, 1); err != nil {
 		log.Fatal(err)
 	}
 	_, err = os.Stat(path)

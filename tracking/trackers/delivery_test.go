@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -48,27 +49,25 @@ func (s *server) sentSteps() (steps []int64) {
 // folder, once, also after a resume that has cut the files. The run ends as it has ended.
 func TestSend(t *testing.T) {
 	for name, test := range map[string]struct {
-		away   func(step int64) bool
-		missed string // in the warning at the end; none if empty
-		after  string // steps that the server has after Send
+		away    func(step int64) bool
+		missing int64 // values at the end of the run
 	}{
-		"always": {func(int64) bool { return true }, "not received 6 of the run's 6 values", "[1 2 3]"},
-		"at the end": {func(step int64) bool { return step >= 2 }, "not received 4 of the run's 6 values",
-			"[1 2 3]"},
-		"not at all":    {func(int64) bool { return false }, "", "[1 2 3]"},
-		"for its start": {func(step int64) bool { return step < 2 }, "", "[1 2 3]"},
+		"always":        {func(int64) bool { return true }, 6},
+		"at the end":    {func(step int64) bool { return step >= 2 }, 4},
+		"not at all":    {func(int64) bool { return false }, 0},
+		"for its start": {func(step int64) bool { return step < 2 }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			noGoroutines(t)
-			srv, away := newServer(t), make(chan bool, 1)
-			away <- test.away(0)
+			srv := newServer(t)
+			var away atomic.Bool
+			away.Store(test.away(0))
 			srv.fail = func(_ int, w http.ResponseWriter, _ *http.Request) bool {
-				now := <-away
-				away <- now
-				if now {
-					http.Error(w, "away", http.StatusServiceUnavailable)
+				if !away.Load() {
+					return false
 				}
-				return now
+				http.Error(w, "away", http.StatusServiceUnavailable)
+				return true
 			}
 			run := Run{Name: "r", Dir: t.TempDir()}
 			must.Do(t, os.WriteFile(filepath.Join(run.Dir, "run.yaml"), nil, 0o600))
@@ -76,41 +75,30 @@ func TestSend(t *testing.T) {
 			said := record(t, tracker, run, 1, 3, func(step int64) {
 				for !test.away(step-1) && !test.away(step) && len(srv.sentSteps()) < int(step) { // until it has them
 				}
-				<-away
-				away <- test.away(step + 1)
+				away.Store(test.away(step + 1))
 			})
-			if missed := strings.Contains(said, "gorl sync "+run.Dir); missed != (test.missed != "") ||
-				!strings.Contains(said, test.missed) {
+			if missed := strings.Contains(said, "gorl sync "+run.Dir); missed != (test.missing > 0) || missed &&
+				!strings.Contains(said, fmt.Sprintf("not received %d of the run's 6 values", test.missing)) {
 				t.Errorf("warnings %q", said)
 			}
-			<-away
-			away <- false
+			away.Store(false)
 			send := func(want int64) {
 				t.Helper()
 				n, files, err := Send(t.Context(), tracker, run)
-				if err != nil || n != want || files != 0 {
-					t.Errorf("sent %d values and %d files (%v), want %d values", n, files, err, want)
-				}
+				must.Do(t, err)
+				must.Equal(t, "values and files that were sent", []int64{want, 0}, []int64{n, int64(files)})
 			}
-			var missing int64
-			_, _ = fmt.Sscanf(test.missed, "not received %d", &missing)
-			send(missing)
+			send(test.missing)
 			requests := len(srv.requests)
 			send(0)
-			if got := fmt.Sprint(srv.sentSteps()); got != test.after || len(srv.requests) != requests ||
-				srv.statuses[len(srv.statuses)-1] != "FINISHED" {
-				t.Errorf("steps %s, statuses %v, %d requests of the second call", got, srv.statuses,
-					len(srv.requests)-requests)
-			}
+			must.Equal(t, "requests of the second call", 0, len(srv.requests)-requests)
+			must.Equal(t, "steps", []int64{1, 2, 3}, srv.sentSteps())
+			must.Equal(t, "the last status", "FINISHED", srv.statuses[len(srv.statuses)-1])
 			// A resume from step 2 makes steps 3 and 4 (again).
 			run.Resumed = true
-			if said := record(t, tracker, run, 3, 4, func(int64) {}); said != "" {
-				t.Errorf("warnings after the resume: %q", said)
-			}
+			must.Equal(t, "warnings", "", record(t, tracker, run, 3, 4, func(int64) {}))
 			send(0)
-			if got := fmt.Sprint(srv.sentSteps()); got != "[1 2 3 3 4]" {
-				t.Errorf("steps %s after the resume", got)
-			}
+			must.Equal(t, "steps after the resume", []int64{1, 2, 3, 3, 4}, srv.sentSteps())
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package trackers_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,10 +12,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
@@ -64,26 +66,18 @@ func TestPeersWandB(t *testing.T) {
 	t.Setenv("WANDB_API_KEY", "")
 	os.Unsetenv("WANDB_API_KEY")
 	dir := t.TempDir()
-	w, err := trackers.WandB(trackers.WandBSettings{Python: python, Project: "walker", Entity: "team", Group: "seeds",
-		Tags: []string{"a", "b"}, Mode: "offline"})
-	must.Do(t, err)
+	w := must.Get(trackers.WandB(trackers.WandBSettings{Python: python, Project: "walker", Entity: "team",
+		Group: "seeds", Tags: []string{"a", "b"}, Mode: "offline"}))(t)
 	run := trackers.Run{Name: "walk", Dir: dir, Config: configuration}
 	track(t, w, run, tracked, nil)
 	run.Resumed = true
 	track(t, w, run, later, context.Canceled)
 
-	files, err := filepath.Glob(filepath.Join(dir, "wandb", "offline-run-*", "run-*.wandb"))
-	if err != nil || len(files) != 2 {
-		t.Fatalf("files %q, %v", files, err)
-	}
+	files := must.Get(filepath.Glob(filepath.Join(dir, "wandb", "offline-run-*", "run-*.wandb")))(t)
+	must.Is(t, len(files), 2, "files")
 	var id struct{ ID string }
-	text, err := os.ReadFile(filepath.Join(dir, "wandb.json"))
-	if err == nil {
-		err = json.Unmarshal(text, &id)
-	}
-	if err != nil || id.ID == "" {
-		t.Fatalf("%s: %v", text, err)
-	}
+	must.Do(t, json.Unmarshal(must.Read(t, filepath.Join(dir, "wandb.json")), &id))
+	must.Is(t, id.ID != "", true, "there is an id")
 	for i, want := range []struct {
 		rows []map[string]any
 		exit int
@@ -105,9 +99,7 @@ func TestPeersWandB(t *testing.T) {
 					Code int `json:"exit_code"`
 				}
 			}
-			if err := json.Unmarshal([]byte(line), &record); err != nil {
-				t.Fatalf("%v: %s", err, line)
-			}
+			must.Do(t, json.Unmarshal([]byte(line), &record))
 			switch {
 			case record.Run != nil:
 				started = *record.Run
@@ -126,9 +118,7 @@ func TestPeersWandB(t *testing.T) {
 			"grad_norm_clip": 0.5}}
 		must.Equal(t, "the run", wantStart, started)
 		must.Equal(t, "values", want.rows, rows)
-		if exit != want.exit {
-			t.Errorf("exit code %d, want %d", exit, want.exit)
-		}
+		must.Equal(t, "exit code", want.exit, exit)
 	}
 }
 
@@ -144,38 +134,24 @@ func mlflowServer(t *testing.T, python string) string {
 			filepath.Join(dir, "mlflow.db"), "--default-artifact-root", filepath.Join(dir, "artifacts"))
 	server.Dir = dir
 	server.Env = append(os.Environ(), "HOME="+dir, "PYTHONDONTWRITEBYTECODE=1", "OPENBLAS_NUM_THREADS=1")
-	printed := must.Get(server.StderrPipe())(t)
-	server.Stdout = server.Stderr
+	printed := must.Open(os.Create(filepath.Join(dir, "log")))(t)
+	server.Stdout, server.Stderr = printed, printed
 	must.Do(t, server.Start())
-	ended := make(chan struct{})
 	t.Cleanup(func() {
 		_ = server.Process.Signal(os.Interrupt)
-		<-ended
 		_ = server.Wait()
 	})
-	ready := make(chan string, 1)
-	go func() {
-		defer close(ended)
-		all := ""
-		for lines := bufio.NewScanner(printed); lines.Scan(); {
-			all += lines.Text() + "\n"
-			if strings.Contains(lines.Text(), "Booting worker") {
-				ready <- ""
-			}
-		}
-		select {
-		case ready <- all:
-		default:
-		}
-	}()
-	if failure := <-ready; failure != "" {
-		t.Fatalf("mlflow server has ended:\n%s", failure)
-	}
 	uri := "http://127.0.0.1:" + port
-	answer, err := http.Get(uri + "/health") // returns when the server has read its program
-	must.Do(t, err)
-	answer.Body.Close()
-	return uri
+	for until := time.Now().Add(5 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		answer, err := http.Get(uri + "/health")
+		if err == nil {
+			answer.Body.Close()
+			return uri
+		}
+		if time.Now().After(until) {
+			t.Fatalf("mlflow server does not answer:\n%s", must.Read(t, printed.Name()))
+		}
+	}
 }
 
 // readMLflow prints what MLflow's own client finds on a server.
@@ -206,7 +182,7 @@ func TestPeersMLflow(t *testing.T) {
 	}
 	run := trackers.Run{Name: "walk", Dir: dir, Config: configuration}
 	// More in a batch than the server takes at once, and names that it refuses.
-	many := append([]tracking.Scalar(nil), tracked...)
+	many := slices.Clone(tracked)
 	for step := range int64(2100) {
 		many = append(many, tracking.Scalar{Step: step, Tag: "many / (a) % of //b", Value: float64(step) / 7})
 	}
@@ -216,36 +192,20 @@ func TestPeersMLflow(t *testing.T) {
 	track(t, m, trackers.Run{Name: "stopped", Dir: t.TempDir()}, nil, context.Canceled)
 	var runs []read
 	must.Do(t, json.Unmarshal([]byte(peers.Run(t, python, "-c", readMLflow, uri, "walker")), &runs))
-	if len(runs) != 2 || runs[0].Status != "FINISHED" || runs[0].Name != "walk" || runs[0].Tag != "me" ||
-		runs[1].Status != "KILLED" || runs[1].Name != "stopped" {
-		t.Fatalf("runs %+.500v", runs)
-	}
-	if diff := cmp.Diff(map[string]string{"seed": "3", "agent.class": "PPO", "agent.grad_norm_clip": "0.5"},
-		runs[0].Params); diff != "" {
-		t.Errorf("parameters (-want +got):\n%s", diff)
-	}
-	got := map[string]string{}
+	must.Is(t, len(runs), 2, "runs")
+	must.Equal(t, "the resumed run", []string{"walk", "me", "FINISHED"},
+		[]string{runs[0].Name, runs[0].Tag, runs[0].Status})
+	must.Equal(t, "the other run", []string{"stopped", "KILLED"}, []string{runs[1].Name, runs[1].Status})
+	must.Equal(t, "parameters", map[string]string{"seed": "3", "agent.class": "PPO", "agent.grad_norm_clip": "0.5"},
+		runs[0].Params)
+	got, want := map[string]float64{}, map[string]float64{}
 	for _, row := range runs[0].Rows {
-		got[fmt.Sprint(row[1], " ", row[0])] = fmt.Sprint(row[2])
+		got[fmt.Sprint(row[1], " ", row[0])] = must.Get(strconv.ParseFloat(row[2].(string), 64))(t)
 	}
-	want := map[string]string{}
 	names := strings.NewReplacer("many / (a) % of //b", "_many _ a _ of __b", "(", "", ")", "")
 	for _, s := range append(many, later...) {
-		value := fmt.Sprint(s.Value)
-		want[fmt.Sprint(names.Replace(s.Tag), " ", s.Step)] = value
+		want[fmt.Sprint(names.Replace(s.Tag), " ", s.Step)] = s.Value
 	}
-	if len(got) != len(want) || len(runs[0].Rows) != len(want) {
-		t.Errorf("%d values in %d rows, want %d", len(got), len(runs[0].Rows), len(want))
-	}
-	for key, text := range want {
-		var x, y float64
-		if _, err := fmt.Sscan(text, &x); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := fmt.Sscan(got[key], &y); err != nil {
-			t.Errorf("%s is %q: %v", key, got[key], err)
-		} else if x != y && !(math.IsNaN(x) && math.IsNaN(y)) {
-			t.Errorf("%s is %v, want %v", key, y, x)
-		}
-	}
+	must.Equal(t, "values", want, got, cmpopts.EquateNaNs())
+	must.Equal(t, "rows", len(want), len(runs[0].Rows))
 }

@@ -4,13 +4,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
@@ -55,10 +51,9 @@ func TestPeersBatch(t *testing.T) {
 		kind   string
 		flags  string
 	}{
-		{SameStep, "rows", "numpy", "bool"}, {SameStep, "batch", "numpy", "bool"}, {SameStep, nil, "numpy", "float32"},
-		{NextStep, nil, "numpy", "bool"}, {Disabled, nil, "numpy", "float32"}, {SameStep, "batch", "torch", "bool"},
-		{Disabled, nil, "torch", "bool"}, {NextStep, nil, "torch", "bool"}, {SameStep, "rows", "card", "bool"},
-		{SameStep, nil, "card", "bool"}, {NextStep, nil, "card", "float32"}, {Disabled, nil, "card", "bool"},
+		{SameStep, "rows", "numpy", "bool"}, {SameStep, nil, "numpy", "float32"}, {NextStep, nil, "numpy", "bool"},
+		{SameStep, "batch", "torch", "bool"}, {Disabled, nil, "torch", "float32"}, {SameStep, nil, "card", "bool"},
+		{NextStep, nil, "card", "float32"},
 	} {
 		t.Run(fmt.Sprint(c.mode, c.finals, c.kind, c.flags), func(t *testing.T) {
 			const n = 5
@@ -69,10 +64,8 @@ func TestPeersBatch(t *testing.T) {
 			all := make([]counted, n)
 			for i := range all {
 				all[i].i = i
-				if diff := cmp.Diff(all[i].observation(), s.Observations[7*i:7*i+7]); diff != "" ||
-					s.States[i] != float32(i) {
-					t.Fatalf("environment %d: first observation (-want +got):\n%s\nstate %g", i, diff, s.States[i])
-				}
+				must.Same(t, s.Observations[7*i:7*i+7], all[i].observation(), "environment %d: first observation", i)
+				must.Is(t, s.States[i], float32(i), "environment %d: first state", i)
 			}
 			for step := 1; step <= 40; step++ {
 				s = envtest.Step(t, e, actions(n))
@@ -113,28 +106,20 @@ func checkCounted(t *testing.T, step int, s *envs.Step, all []counted, mode Auto
 		if again {
 			reward = 0
 		}
-		if diff := cmp.Diff(e.observation(), s.Observations[7*i:7*i+7]); diff != "" || s.States[i] != e.state() {
-			t.Fatalf("step %d, environment %d: observation (-want +got):\n%s\nstate %g, want %g", step, i, diff,
-				s.States[i], e.state())
-		}
-		if amp := s.AMPObservations[2*i : 2*i+2]; amp[0] != float32(i) || amp[1] != float32(seen) {
-			t.Fatalf("step %d, environment %d: AMP observation %v, want %d and %d", step, i, amp, i, seen)
-		}
-		if s.Terminated[i] != (e.over && i%2 == 0 || last.over && i%2 == 0) || s.Truncated[i] != (last.over &&
-			i%2 == 1) || math.Abs(float64(s.Rewards[i])-reward) > 1e-6 {
-			t.Fatalf("step %d, environment %d: reward %g, terminated %t, truncated %t", step, i, s.Rewards[i],
-				s.Terminated[i], s.Truncated[i])
-		}
-		must.Is(t, s.FinalUnknown != nil && s.FinalUnknown[i], unknown,
-			"step %d, environment %d: last observation unknown", step, i)
-		must.Is(t, s.Invalid != nil && s.Invalid[i], again, "step %d, environment %d: invalid", step, i)
+		must.Same(t, s.Observations[7*i:7*i+7], e.observation(), "step %d, environment %d: observation", step, i)
+		must.Is(t, s.States[i], e.state(), "step %d, environment %d: state", step, i)
+		must.Same(t, s.AMPObservations[2*i:2*i+2], []float32{float32(i), float32(seen)}, "step %d: AMP", step)
+		must.Near(t, float64(s.Rewards[i]), reward, 1e-6, "step %d, environment %d: reward", step, i)
+		flags := []bool{s.Terminated[i], s.Truncated[i], s.FinalUnknown != nil && s.FinalUnknown[i],
+			s.Invalid != nil && s.Invalid[i]}
+		must.Same(t, flags, []bool{last.over && i%2 == 0, last.over && i%2 == 1, unknown, again},
+			"step %d, environment %d: terminated, truncated, last observation unknown, invalid", step, i)
 		if !last.over {
 			continue
 		}
-		if diff := cmp.Diff(last.observation(), s.FinalObservations[7*i:7*i+7]); !unknown &&
-			(diff != "" || s.FinalStates[i] != last.state()) {
-			t.Fatalf("step %d, environment %d: last observation (-want +got):\n%s\nstate %g", step, i, diff,
-				s.FinalStates[i])
+		if !unknown {
+			must.Same(t, s.FinalObservations[7*i:7*i+7], last.observation(), "step %d: last observation", step)
+			must.Is(t, s.FinalStates[i], last.state(), "step %d: last state", step)
 		}
 		got := s.Episodes[episodes]
 		if got.Env != i || got.Length != last.length() || math.Abs(got.Return-reward*float64(got.Length)) > 1e-5 ||
@@ -159,36 +144,27 @@ func TestPeersBatchSpacesAndCalls(t *testing.T) {
 		e := open(t, o)
 		policy := spaces.NewDict(map[string]spaces.Space{"place": spaces.Unbounded(2), "camera": spaces.NewPicture(2, 2,
 			1), "door": spaces.NewDiscrete(5)})
-		set := e.Spaces()
-		if !set.Observation.Equal(policy) || !set.State.Equal(spaces.Unbounded(1)) ||
-			!set.AMPObservation.Equal(spaces.Unbounded(2)) || !set.Action.Equal(spaces.NewBox(-1, 1, 2)) {
-			t.Fatalf("spaces %v", set)
+		want := spaces.Set{Observation: policy, State: spaces.Unbounded(1), AMPObservation: spaces.Unbounded(2),
+			Action: spaces.NewBox(-1, 1, 2)}
+		if name, got, wanted := e.set.Difference(want); name != "" {
+			t.Fatalf("%s: %v, want %v", name, got, wanted)
 		}
 		envtest.Reset(t, e, 5)
 		rows := must.Get(e.CollectReferenceMotions(3, rand.New(rand.NewPCG(1, 2))))(t)
 		must.Same(t, rows, []float32{1, 2, 1, 2, 1, 2}, "reference motion")
-		picture := must.Get(e.Render(2))(t)
-		if r, _, _, _ := picture.At(2, 1).RGBA(); r>>8 != 102 {
-			t.Errorf("red is %d in the picture of environment 2", r>>8)
-		}
+		r, _, _, _ := must.Get(e.Render(2))(t).At(2, 1).RGBA()
+		must.Is(t, r>>8, 102, "red in the picture of environment 2")
 		// One set of parameters for the batch, wherever an episode begins.
-		if err := e.SetRewardShaping(map[string]any{"bonus": -1.0}, []int{3}); err == nil ||
-			!strings.Contains(err.Error(), "a bonus below 0") || strings.Contains(err.Error(), "environment -1") {
-			t.Errorf("a value that the simulator refuses: %v", err)
-		}
+		must.Refuse(t, e.SetRewardShaping(map[string]any{"bonus": -1.0}, []int{3}), "a bonus below 0")
 		must.Do(t, e.SetRewardShaping(map[string]any{"bonus": 2.0}, []int{1}))
 		s := must.Get(e.Step([]float32{1, 0, 1, 0, 1, 0, 1, 0}))(t)
 		must.Same(t, s.Rewards, []float32{2, 2, 2, 2}, "rewards")
 		must.Match(t, map[string]any{"bonus": 2.0}, e.RewardShaping(), "reward parameters")
-		must.Refuse(t, e.SetRewardShaping(map[string]any{"bonus": 3.0}, []int{4}), "")
 		must.Do(t, e.SetCurriculumState([]byte(`{"states": [{"level": 3}, {"level": 4}]}`)))
 		// The seed of the options is that of the making.
 		must.Is(t, string(must.Get(e.CurriculumState())(t)), `{"states":[{"level":3,"seeds":[7,5]}]}`, "curriculum")
 	}
-}
-
-// Groups can be chosen; several are a Dict.
-func TestPeersBatchGroups(t *testing.T) {
+	// Groups can be chosen; several are a Dict.
 	o := counting(t, 2, nil)
 	o.ObservationGroups, o.StateGroups = []string{"debug"}, []string{"critic", "debug"}
 	e := open(t, o)
@@ -207,61 +183,44 @@ func TestPeersBatchRandomEpisodeLengths(t *testing.T) {
 	o := counting(t, n, nil)
 	o.Factory, o.AMPObservations, o.RandomEpisodeLengths = "bridge_batches:Timed", "", true
 	e := open(t, o)
-	first := make([]int, n) // the steps in which the first episodes ended
-	for range 2 {
+	var first [2][n]int // the steps in which the first episodes ended
+	for try := range first {
 		envtest.Reset(t, e, 3)
-		before := slices.Clone(first)
-		clear(first)
 		counted := 0
 		for k := 1; k <= 20; k++ {
 			s := envtest.Step(t, e, actions(n))
 			for i := range n {
-				if s.Truncated[i] && first[i] == 0 {
-					first[i] = k
+				if s.Truncated[i] && first[try][i] == 0 {
+					first[try][i] = k
 				}
 			}
 			for _, episode := range s.Episodes {
 				counted++
-				if episode.Length != 10 || episode.Return != 10 || k != first[episode.Env]+10 {
-					t.Errorf("step %d: %+v, whose environment's first episode ended in step %d", k, episode,
-						first[episode.Env])
-				}
+				must.Match(t, envs.Episode{Env: episode.Env, Length: 10, Return: 10}, episode, "step %d", k)
+				must.Is(t, k, first[try][episode.Env]+10, "the step in which %+v ended", episode)
 			}
 		}
-		if low, high := slices.Min(first), slices.Max(first); low > 3 || low < 1 || high < 8 || high > 10 ||
-			counted != n {
-			t.Errorf("the first episodes ended in the steps %v, and %d others", first, counted)
-		}
-		if before[0] != 0 && !slices.Equal(before, first) {
-			t.Errorf("with the same seed the first episodes ended in the steps %v and %v", before, first)
-		}
+		must.Is(t, counted, n, "episodes")
+	}
+	must.Is(t, first[0], first[1], "with the same seed the first episodes end in the steps")
+	if low, high := slices.Min(first[0][:]), slices.Max(first[0][:]); low > 3 || low < 1 || high < 8 || high > 10 {
+		t.Errorf("the first episodes ended in the steps %v", first[0])
 	}
 }
 
 // An episode of one step has no row of the discriminator that could stand for its last one.
 func TestPeersBatchShortEpisodes(t *testing.T) {
-	folder := t.TempDir()
-	text := `
-from bridge_batches import Count
-class Short(Count):
-    def step(self, actions):
-        observations, rewards, terminated, truncated, infos = super().step(actions)
-        terminated[0] = self.steps > 1
-        return observations, rewards, terminated, truncated, infos
-`
-	must.Do(t, os.WriteFile(filepath.Join(folder, "short.py"), []byte(text), 0o600))
 	o := counting(t, 2, map[string]any{"finals": nil})
-	o.Factory, o.Path = "short:Short", append(o.Path, folder)
+	o.Factory = "bridge_batches:Short"
 	e := open(t, o)
 	envtest.Reset(t, e, 0)
 	for step := 1; step <= 3; step++ {
 		s := envtest.Step(t, e, actions(2))
 		invalid, unknown := s.Invalid != nil && s.Invalid[0], s.FinalUnknown != nil && s.FinalUnknown[0]
-		if s.Terminated[0] != (step > 1) || invalid != (step > 2) || unknown != (step > 1) {
-			t.Errorf("step %d: terminated %v, invalid %t, unknown %t", step, s.Terminated, invalid, unknown)
-		}
-		if step == 2 && s.AMPObservations[1] != 1 {
-			t.Errorf("the AMP observation of a last step is %v, want that of the first", s.AMPObservations[:2])
+		must.Is(t, fmt.Sprint(s.Terminated[0], invalid, unknown), fmt.Sprint(step > 1, step > 2, step > 1),
+			"step %d: terminated, invalid, unknown", step)
+		if step == 2 {
+			must.Is(t, s.AMPObservations[1], 1, "the AMP observation of the last step, which is that of the first")
 		}
 		if step == 3 && (len(s.Episodes) == 0 || s.Episodes[0].Length != 1 || s.Episodes[0].Return != 0.5) {
 			t.Errorf("episodes %v", s.Episodes)
@@ -272,11 +231,9 @@ class Short(Count):
 // Functions of states, as Brax and MuJoCo Playground have them: done is a number that says truncation, too, and rows
 // come back to their first states, so that last observations are lost. The infos still tell of the episode that ended.
 func TestPeersFunctional(t *testing.T) {
-	functional, err := filepath.Abs("testdata/functional")
-	if err != nil {
-		t.Fatal(err)
-	}
+	functional := must.Get(filepath.Abs("testdata/functional"))(t)
 	const n, limit = 4, 5
+	acts := []float32{0.5, 1, -1, 0}
 	for _, simulator := range []Simulator{Brax, Playground} {
 		t.Run(string(simulator), func(t *testing.T) {
 			o := real(t, "Counting", n, 0)
@@ -290,52 +247,38 @@ func TestPeersFunctional(t *testing.T) {
 				!set.Action.Equal(spaces.NewBox(-1, 1, 1)) {
 				t.Fatalf("spaces %v", set)
 			}
-			if err := envs.Check(e, 30, 5); simulator == Brax && err != nil {
-				t.Error(err)
-			}
-			s := envtest.Reset(t, e, 9)
-			first := slices.Clone(s.Observations)
-			for step := 1; step <= 2; step++ {
-				if s, err = e.Step([]float32{0.5, 1, -1, 0}); err != nil || !slices.Equal(s.Rewards,
-					[]float32{0.5, 1, -1, 0}) {
-					t.Fatalf("rewards %v, %v", s.Rewards, err)
+			first := slices.Clone(envtest.Reset(t, e, 9).Observations)
+			ends := map[int]string{3: "[0 terminated]", 4: "[1 terminated]", 5: "[2 terminated 3 truncated]"}
+			for step := 1; step <= 5; step++ {
+				s := envtest.Step(t, e, acts)
+				if step == 2 {
+					must.Same(t, s.Rewards, acts, "rewards")
+					if simulator == Playground {
+						must.Same(t, s.States, []float32{6, 6, 6, 6}, "states")
+					} else {
+						r, _, _, _ := must.Get(e.Render(1))(t).At(0, 0).RGBA()
+						must.Is(t, r>>8, 2, "red in a picture of the second step")
+					}
 				}
-			}
-			if simulator == Playground && !slices.Equal(s.States, []float32{6, 6, 6, 6}) {
-				t.Errorf("states %v", s.States)
-			}
-			if simulator == Brax {
-				if picture, err := e.Render(1); err != nil {
-					t.Error(err)
-				} else if r, _, _, _ := picture.At(0, 0).RGBA(); r>>8 != 2 {
-					t.Errorf("red is %d in a picture of the second step", r>>8)
-				}
-			}
-			ends := map[int]string{3: "environment 0 terminated", 4: "environment 1 terminated",
-				5: "environment 2 terminated, environment 3 truncated"}
-			for step := 3; step <= 5; step++ {
-				s = envtest.Step(t, e, []float32{0.5, 1, -1, 0})
 				var got []string
 				for _, episode := range s.Episodes {
 					i, how := episode.Env, "terminated"
 					if s.Truncated[i] {
 						how = "truncated"
 					}
-					got = append(got, fmt.Sprintf("environment %d %s", i, how))
-					if !s.FinalUnknown[i] || episode.Length != step || episode.Metrics["far"] != float64(2*step) ||
-						!slices.Equal(s.Observations[2*i:2*i+2], first[2*i:2*i+2]) {
-						t.Errorf("step %d: episode %+v, observation %v after %v", step, episode,
-							s.Observations[2*i:2*i+2], first[2*i:2*i+2])
+					got = append(got, fmt.Sprint(i, " ", how))
+					if !s.FinalUnknown[i] || episode.Length != step || episode.Metrics["far"] != float64(2*step) {
+						t.Errorf("step %d: episode %+v", step, episode)
 					}
-					if s.AMPObservations[2*i] != float32(step) || s.AMPObservations[2*i+1] != -float32(step) {
-						t.Errorf("step %d: AMP observation %v of an end", step, s.AMPObservations[2*i:2*i+2])
-					}
+					must.Same(t, s.Observations[2*i:2*i+2], first[2*i:2*i+2], "the first observation again")
+					must.Same(t, s.AMPObservations[2*i:2*i+2], []float32{float32(step), -float32(step)},
+						"AMP at an end")
 				}
-				must.Is(t, strings.Join(got, ", "), ends[step], "step %d", step)
+				if step > 2 {
+					must.Is(t, fmt.Sprint(got), ends[step], "step %d", step)
+				}
 			}
-			if s, err = e.Reset(9); err != nil || !slices.Equal(s.Observations, first) {
-				t.Errorf("the same seed again: %v, %v, want %v", s.Observations, err, first)
-			}
+			must.Same(t, envtest.Reset(t, e, 9).Observations, first, "the same seed again")
 		})
 	}
 }

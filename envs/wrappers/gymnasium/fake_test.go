@@ -17,7 +17,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
-// TestMain makes the test binary a child of the bridge, or a parent to be killed, where the environment says so.
+// TestMain makes the test binary a child of the bridge, or a parent to be killed, if the environment says so.
 func TestMain(m *testing.M) {
 	if mode, ok := os.LookupEnv("GORL_FAKE_CHILD"); ok {
 		fakeChild(mode)
@@ -60,7 +60,7 @@ const fakeSpaces = `{
 	"action": {"kind": "Box", "shape": [2], "low": [-1], "high": [1]},
 	"state": {"kind": "Box", "shape": [1], "low": [null], "high": [null]},
 	"amp": {"kind": "Box", "shape": [1], "low": [null], "high": [null]},
-	"reward_shaping": true, "curriculum": true, "motions": false}`
+	"motions": false}`
 
 // fakeEnv is an environment whose every number can be foretold: its episodes have 3 + i%4 steps, of which odd
 // environments are truncated and even ones terminated.
@@ -87,7 +87,6 @@ type faker struct {
 	envs    []*fakeEnv
 	steps   int
 	pending []byte // a message for after the command
-	level   json.RawMessage
 }
 
 // fakeChild speaks the bridge's protocol from the other side.
@@ -114,23 +113,12 @@ func fakeChild(mode string) {
 		}
 	}
 	receive() // the program
-	f := &faker{level: json.RawMessage("0")}
+	f := &faker{}
 	if err := json.Unmarshal(receive(), &f.setup); err != nil {
 		reply(fmt.Sprintf(`{"error": %q}`, err))
 		return
 	}
-	if lock := os.Getenv("GORL_FAKE_LOCK"); lock != "" {
-		file, err := os.OpenFile(lock, os.O_CREATE|os.O_RDWR, 0o600)
-		if err == nil {
-			err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH)
-		}
-		if err != nil {
-			reply(fmt.Sprintf(`{"error": %q}`, err))
-		}
-	}
-	if !f.introduce(mode, reply, replies) {
-		return
-	}
+	reply(f.describe(mode))
 	receive()
 	if err := f.attach(); err != nil {
 		reply(fmt.Sprintf(`{"error": %q}`, err))
@@ -147,11 +135,7 @@ func fakeChild(mode string) {
 		if f.block.command == commandClose {
 			return
 		}
-		var request []byte
-		if f.block.command == commandCall {
-			request = receive()
-		}
-		status := f.run(mode, request, replies)
+		status := f.run(mode, replies)
 		atomic.StoreUint32(&f.block.status, status)
 		atomic.AddUint32(&f.block.done, 1)
 		futexWake(&f.block.done)
@@ -161,12 +145,10 @@ func fakeChild(mode string) {
 	}
 }
 
-// introduce sends the description of the environments, or misbehaves.
-func (f *faker) introduce(mode string, reply func(string), replies *os.File) bool {
+// describe returns the description of the environments, or misbehaves.
+func (f *faker) describe(mode string) string {
 	description := fakeSpaces
 	switch mode {
-	case "start-error":
-		description = `{"error": "there is no module named gymnasium"}`
 	case "start-missing":
 		description = `{"error": "it has no gymnasium", "missing": true}`
 	case "start-exit":
@@ -178,14 +160,8 @@ func (f *faker) introduce(mode string, reply func(string), replies *os.File) boo
 		if f.setup.Index == 1 {
 			description = strings.Replace(description, `"shape": [3]`, `"shape": [4]`, 1)
 		}
-	case "start-garbage":
-		replies.Write([]byte("this is no message, nor anything like it"))
-		return false
-	case "start-nonsense":
-		description = `{"observation": {"kind": "Graph"}, "action": {"kind": "Discrete", "nvec": [2]}}`
 	}
-	reply(description)
-	return true
+	return description
 }
 
 func (f *faker) attach() error {
@@ -209,7 +185,7 @@ func (f *faker) attach() error {
 }
 
 // run does one command and returns its status.
-func (f *faker) run(mode string, request []byte, replies *os.File) uint32 {
+func (f *faker) run(mode string, replies *os.File) uint32 {
 	switch f.block.command {
 	case commandReset:
 		for _, e := range f.envs {
@@ -234,13 +210,6 @@ func (f *faker) run(mode string, request []byte, replies *os.File) uint32 {
 		if misbehaves(f.setup.Index, f.steps) {
 			return f.misbehave(mode, replies)
 		}
-	case commandCall:
-		return f.call(request)
-	}
-	if f.setup.Infos && f.block.command == commandStep {
-		f.pending = fmt.Appendf(nil, `{"columns": ["steps"], "infos": {"%d": {"text": "step %d"}}}`, f.setup.From,
-			f.steps)
-		return statusMessage
 	}
 	if f.steps == 1 && f.block.command == commandStep {
 		f.pending = []byte(`{"columns": ["steps"], "infos": {}}`)
@@ -281,32 +250,6 @@ func (f *faker) step(e *fakeEnv) {
 	f.reset(e)
 }
 
-// call answers what is rare.
-func (f *faker) call(request []byte) uint32 {
-	var asked struct {
-		Call   string            `json:"call"`
-		States []json.RawMessage `json:"states"`
-		Values map[string]any    `json:"values"`
-	}
-	_ = json.Unmarshal(request, &asked)
-	f.pending = []byte("{}")
-	switch asked.Call {
-	case "shaping":
-		f.pending = []byte(`{"values": {"scale": 2.0, "steps": 3}}`)
-	case "set_shaping":
-		if asked.Values["scale"] == 13.0 {
-			f.pending = fmt.Appendf(nil, `{"error": "13 is unlucky", "env": %d}`, f.setup.From)
-			return statusMessage | statusFailed
-		}
-	case "curriculum":
-		states := strings.Repeat(","+string(f.level), len(f.envs))[1:]
-		f.pending = []byte(`{"states": [` + states + `]}`)
-	case "set_curriculum":
-		f.level = asked.States[0]
-	}
-	return statusMessage
-}
-
 // misbehave does what its name says, once, and returns the status of the command.
 func (f *faker) misbehave(mode string, replies *os.File) uint32 {
 	first := f.setup.From
@@ -314,21 +257,13 @@ func (f *faker) misbehave(mode string, replies *os.File) uint32 {
 	case "exit":
 		fmt.Fprintln(os.Stderr, "the simulation has exploded")
 		os.Exit(9)
-	case "kill":
-		syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		time.Sleep(time.Hour) // the signal may reach another thread first: this one must not answer
 	case "stop":
 		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-		time.Sleep(time.Hour) // as above; and a child that is continued has nothing to say
+		time.Sleep(time.Hour) // the signal may reach another thread first: this one must not answer
 	case "hang":
 		time.Sleep(time.Hour)
 	case "nan":
 		f.arrays.observations.shared.floats[4*first+2] = float32(math.NaN())
-	case "index":
-		f.arrays.observations.shared.floats[4*first+3] = -1
-	case "final-nan":
-		f.arrays.shared.flags[first] = 2
-		f.arrays.observations.sharedFinals.floats[4*first] = float32(math.Inf(1))
 	case "reward":
 		f.arrays.shared.rewards[first] = math.NaN()
 	case "amp":
@@ -339,15 +274,10 @@ func (f *faker) misbehave(mode string, replies *os.File) uint32 {
 		f.block.guard[3] = 0
 	case "header":
 		copy(f.memory, "nonsense")
-	case "counter":
-		f.block.done += 5
 	case "status":
 		return 0xdead
 	case "garbage":
 		replies.Write([]byte("0123456789 this is no message"))
-		return statusMessage
-	case "half":
-		replies.Write([]byte{100, 0, 0, 0, 0, 0, 0, 0, '{'})
 		return statusMessage
 	case "exception":
 		f.pending = []byte(`{"error": "Traceback: the environment is cross", "env": ` + strconv.Itoa(first) + `}`)

@@ -3,7 +3,6 @@ package gymnasium
 import (
 	"fmt"
 	"image/color"
-	"math"
 	"slices"
 	"testing"
 
@@ -126,20 +125,16 @@ func (p *playedGame) after(e *Env, s *envs.Step) {
 	p.same("rewards", s.Seats.Rewards, k)
 	p.same("terminated", numbers(s.Seats.Terminated), k)
 	p.same("truncated", numbers(s.Seats.Truncated), k)
-	ended := make([]bool, e.NumEnvs())
-	for i := range ended {
-		ended[i] = s.Ended(i)
-	}
-	p.same("over", numbers(ended), 1)
-	p.length++
+	over := s.Ended(p.i)
+	must.Is(p, over, p.row("over", 1)[0] == 1, "copy %d, step %d: the game is over", p.i, p.step)
 	seats, now := s.Seats.Row(p.i, k), 0
 	for j := range k {
 		if seats.Terminated[j] || seats.Truncated[j] {
 			now++
 		}
 	}
-	p.ended += now
-	if !s.Ended(p.i) {
+	p.length, p.ended = p.length+1, p.ended+now
+	if !over {
 		p.deaths += now
 		return
 	}
@@ -173,39 +168,33 @@ func TestPeersGamesByTurns(t *testing.T) {
 			rewards, dead := array("reward0"), array("dead0")
 			terminated, truncated := array("terminated0"), array("truncated0")
 			e := open(t, o)
-			set, games := e.Spaces(), 0
+			seats, games := e.Spaces().Seats, 0
 			s := envtest.Reset(t, e, seed)
-			got := make([]float64, len(set.Seats)) // what each agent has got since its last turn
+			got := make([]float64, len(seats)) // what each agent has got since its last turn
 			var ended spaces.SeatStep
 			for at, agent := range agents {
 				j := int(agent)
-				if got[j] != rewards[at] && math.Abs(got[j]-rewards[at]) > 1e-5 {
-					t.Fatalf("turn %d: agent %d has got %g since its last, want %g", at, j, got[j], rewards[at])
-				}
+				must.Near(t, got[j], rewards[at], 1e-5, "turn %d: what agent %d has got since its last", at, j)
 				got[j] = 0
 				if dead[at] == 1 { // PettingZoo has it act once more, which is no turn
-					if ended.Terminated[j] != (terminated[at] == 1) || ended.Truncated[j] != (truncated[at] == 1) {
-						t.Fatalf("turn %d: agent %d has ended by %t, %t; want %g, %g", at, j, ended.Terminated[j],
-							ended.Truncated[j], terminated[at], truncated[at])
-					}
+					must.Is(t, ended.Terminated[j], terminated[at] == 1, "turn %d: agent %d terminated", at, j)
+					must.Is(t, ended.Truncated[j], truncated[at] == 1, "turn %d: agent %d truncated", at, j)
 					continue
 				}
-				for i, active := range s.Seats.Active {
-					must.Is(t, active, i == j, "turn %d: active %v, want agent %d alone", at, s.Seats.Active, j)
+				first, mask := 0, 0
+				for _, seat := range seats[:j] {
+					first += seat.Observation.Width()
+					mask += seat.ActionMask.Width()
 				}
-				first, mask, action := 0, 0, 0
-				for i := range j {
-					first += set.Seats[i].Observation.Width()
-					mask += set.Seats[i].ActionMask.Width()
-					action++
+				w, m := seats[j].Observation.Width(), seats[j].ActionMask.Width()
+				from := at * len(seen) / len(agents)
+				must.Same(t, s.Observations[first:first+w], number.Float32s(nil, seen[from:from+w]), "turn %d", at)
+				if from = at * len(masks) / len(agents); m > 0 {
+					must.Same(t, s.ActionMasks[mask:mask+m], number.Float32s(nil, masks[from:from+m]), "mask %d", at)
 				}
-				w, wide := set.Seats[j].Observation.Width(), len(seen)/len(agents)
-				same(t, at, "observation", s.Observations[first:first+w], seen[at*wide:])
-				if m := set.Seats[j].ActionMask.Width(); m > 0 {
-					same(t, at, "mask", s.ActionMasks[mask:mask+m], masks[at*len(masks)/len(agents):])
-				}
-				row := make([]float32, len(set.Seats))
-				row[action] = float32(actions[at])
+				row, active := make([]float32, len(seats)), make([]bool, len(seats))
+				row[j], active[j] = float32(actions[at]), true
+				must.Same(t, s.Seats.Active, active, "turn %d: active", at)
 				s = envtest.Step(t, e, row)
 				for i, r := range s.Seats.Rewards {
 					got[i] += float64(r)
@@ -220,14 +209,6 @@ func TestPeersGamesByTurns(t *testing.T) {
 				t.Errorf("%d games, want at least %d", games, c.games)
 			}
 		})
-	}
-}
-
-// same fails unless a row has the numbers that want begins with.
-func same(t *testing.T, turn int, what string, got []float32, want []float64) {
-	t.Helper()
-	for i, x := range got {
-		must.Is(t, x, float32(want[i]), "turn %d: the %s is %v, want %v", turn, what, got, want[:len(got)])
 	}
 }
 
@@ -248,37 +229,25 @@ func TestPeersGameOfOwn(t *testing.T) {
 	must.Do(t, envs.Check(e, 60, 3))
 	s := envtest.Reset(t, e, 5)
 	actions := []float32{2, 0.5, -0.5, 0, 1, 2, 0.5, -0.5, 0, 1} // a_0: 2, b_0: (0.5, -0.5), c_0: (0, 1)
-	type shown struct {
-		Observations, States, Masks, Rewards []float32
-		Flags                                string // terminated, truncated, active
-	}
-	of := func(s *envs.Step) shown {
-		seats := s.Seats
-		if seats.Rewards == nil {
-			seats = set.MakeSeatStep(2)
-			seats.Active = s.Seats.Active
-		}
-		seats = seats.Row(1, 3)
-		return shown{s.Observations[8:], s.States[2:], s.ActionMasks[5:], seats.Rewards,
-			fmt.Sprint(numbers(seats.Terminated), numbers(seats.Truncated), numbers(seats.Active))}
-	}
-	all := []float32{1, 1, 1, 1, 1}
-	for k, want := range []shown{
-		{[]float32{0, 6, 0, 0, 0, 0, 0, 0}, []float32{0, 2}, all, []float32{0, 0, 0}, "[0 0 0] [0 0 0] [1 1 0]"},
-		{[]float32{1, 6, 10, 10, 10, 10, 1, -1}, []float32{1, 3}, []float32{1, 1, 1, 0, 0}, []float32{1, 1.5, 0},
-			"[0 0 0] [0 0 0] [1 1 1]"},
-		{[]float32{2, 6, 20, 20, 20, 20, 2, -2}, []float32{2, 2}, []float32{0, 1, 1, 1, 0}, []float32{2, 2.5, 3},
-			"[1 0 0] [0 0 0] [0 1 1]"},
-		{[]float32{0, 0, 30, 30, 30, 30, 3, -3}, []float32{3, 2}, []float32{1, 1, 1, 0, 0}, []float32{0, 3, 3.5},
-			"[0 0 0] [0 0 0] [0 1 1]"},
-		{[]float32{0, 0, 40, 40, 40, 40, 0, -4}, []float32{4, 1}, all, []float32{0, 4, 4.5}, "[0 0 1] [0 0 0] [0 1 0]"},
-		{[]float32{0, 6, 0, 0, 0, 0, 0, 0}, []float32{0, 2}, all, []float32{0, 5, 0}, "[0 0 0] [0 1 0] [1 1 0]"},
+	for k, want := range []string{
+		// observations, states, masks, rewards, terminated, truncated, active
+		"[0 6 0 0 0 0 0 0] [0 2] [1 1 1 1 1] [0 0 0] [0 0 0] [0 0 0] [1 1 0]",
+		"[1 6 10 10 10 10 1 -1] [1 3] [1 1 1 0 0] [1 1.5 0] [0 0 0] [0 0 0] [1 1 1]",
+		"[2 6 20 20 20 20 2 -2] [2 2] [0 1 1 1 0] [2 2.5 3] [1 0 0] [0 0 0] [0 1 1]",
+		"[0 0 30 30 30 30 3 -3] [3 2] [1 1 1 0 0] [0 3 3.5] [0 0 0] [0 0 0] [0 1 1]",
+		"[0 0 40 40 40 40 0 -4] [4 1] [1 1 1 1 1] [0 4 4.5] [0 0 1] [0 0 0] [0 1 0]",
+		"[0 6 0 0 0 0 0 0] [0 2] [1 1 1 1 1] [0 5 0] [0 0 0] [0 1 0] [1 1 0]",
 	} {
 		if k > 0 {
 			actions[8] = float32(k % 2) // allowed in step 2 and 4
 			s = envtest.Step(t, e, actions)
 		}
-		must.Match(t, want, of(s), "step %d", k)
+		seats := set.MakeSeatStep(2).Row(1, 3)
+		if k > 0 {
+			seats = s.Seats.Row(1, 3)
+		}
+		must.Is(t, fmt.Sprint(s.Observations[8:], s.States[2:], s.ActionMasks[5:], seats.Rewards,
+			numbers(seats.Terminated), numbers(seats.Truncated), numbers(s.Seats.Active[3:])), want, "step %d", k)
 	}
 	if diff := cmp.Diff([]float32{0, 0, 50, 50, 50, 50, 1, 0}, s.FinalObservations[8:]); diff != "" ||
 		s.Terminated[1] || !s.Truncated[1] || s.FinalStates[2] != 5 ||

@@ -1,6 +1,7 @@
 package gymnasium
 
 import (
+	"image"
 	"image/color"
 	"math/rand/v2"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/npz"
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
@@ -71,20 +73,16 @@ func TestPeersEqualSyncVectorEnv(t *testing.T) {
 			}
 			s := envtest.Reset(t, e, seed)
 			same("observations", 0, s.Observations, observations[:n*wO])
-			resets, row := 0, make([]float32, n*wA)
+			resets := 0
 			for step := range steps {
-				for i := range row {
-					row[i] = float32(acts[step*n*wA+i])
-				}
-				s = envtest.Step(t, e, row)
+				s = envtest.Step(t, e, number.Float32s(nil, acts[step*n*wA:(step+1)*n*wA]))
 				same("observations", step+1, s.Observations, observations[(step+1)*n*wO:(step+2)*n*wO])
+				must.Same(t, e.exact, rewards[step*n:(step+1)*n], "step %d: exact rewards", step)
+				must.Same(t, s.Rewards, number.Float32s(nil, rewards[step*n:(step+1)*n]), "step %d: rewards", step)
 				for i := range n {
 					flag := flags[step*n+i]
-					if e.exact[i] != rewards[step*n+i] || s.Rewards[i] != float32(rewards[step*n+i]) ||
-						s.Terminated[i] != (flag == 1 || flag == 3) || s.Truncated[i] != (flag >= 2) {
-						t.Fatalf("step %d, environment %d: reward %g, %t, %t; want %g and %g", step, i, e.exact[i],
-							s.Terminated[i], s.Truncated[i], rewards[step*n+i], flag)
-					}
+					must.Is(t, s.Terminated[i], flag == 1 || flag == 3, "step %d: environment %d terminated", step, i)
+					must.Is(t, s.Truncated[i], flag >= 2, "step %d: environment %d truncated", step, i)
 					if flag > 0 {
 						resets++
 						same("last observations", step, s.FinalObservations[i*wO:(i+1)*wO],
@@ -100,29 +98,6 @@ func TestPeersEqualSyncVectorEnv(t *testing.T) {
 	}
 }
 
-func TestPeersSpaces(t *testing.T) {
-	e := open(t, real(t, "bridge_environments:Rooms", 2, 1))
-	want := spaces.Set{
-		Observation: spaces.NewDict(map[string]spaces.Space{
-			"arm": spaces.NewDict(map[string]spaces.Space{"grip": spaces.NewMultiDiscrete(2, 2),
-				"joints": spaces.NewBox(-1, 1, 3)}),
-			"door": spaces.NewDiscrete(5),
-			"keys": spaces.NewTuple(spaces.NewMultiDiscrete(3, 4), spaces.Space{Kind: spaces.Box, Shape: []int{1},
-				DType: spaces.Uint8}),
-			"pose": spaces.NewBox(-10, 10, 2, 2),
-		}),
-		Action: spaces.NewMultiDiscrete(3, 4),
-	}
-	if got := e.Spaces(); !got.Observation.Equal(want.Observation) || !got.Action.Equal(want.Action) {
-		t.Errorf("spaces %v and %v, want %v and %v", got.Observation, got.Action, want.Observation, want.Action)
-	}
-	must.Do(t, envs.Check(e, 200, 5))
-	cartpole := open(t, real(t, "CartPole-v1", 1, 1))
-	if o := cartpole.Spaces().Observation; o.Width() != 4 || o.High[0] != 4.8 || cartpole.Spaces().Action.NVec[0] != 2 {
-		t.Errorf("CartPole has %v below %v, and %v", o, o.High, cartpole.Spaces().Action)
-	}
-}
-
 // A picture's bytes are shared as bytes, its shape and type reach Go, and values that are not bytes are refused.
 func TestPeersCamera(t *testing.T) {
 	e := open(t, real(t, "bridge_environments:Camera", 3, 2))
@@ -131,39 +106,28 @@ func TestPeersCamera(t *testing.T) {
 	if got := e.Spaces().Observation; !got.Equal(want) || e.Spaces().Action.DType != spaces.Float32 {
 		t.Fatalf("observations %v, want %v; actions %v", got, want, e.Spaces().Action)
 	}
-	if small, large := e.layout.Arrays["observations_bytes"], e.layout.Arrays["observations"]; small.DType != "u1" ||
-		small.Shape[1] != 18 || large.Shape[1] != 2 {
-		t.Errorf("the memory has %+v and %+v", small, large)
-	}
+	must.Is(t, e.layout.Arrays["observations_bytes"].DType, "u1", "the type of pictures in the memory")
 	s, err := e.Reset(1)
 	for step := 1; step <= 20; step++ {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i, x := range s.Observations {
-			row, column := i/20, i%20
-			want := float32(uint8(column*13 + step))
-			if column >= 18 {
+			want := float32(uint8(i%20*13 + step))
+			if i%20 >= 18 {
 				want = float32(float64(step) / 100)
 			}
-			must.Is(t, x, want, "step %d, environment %d: value %d", step, row, column)
+			must.Is(t, x, want, "step %d, environment %d: value %d", step, i/20, i%20)
 		}
 		s, err = e.Step([]float32{1, 200, 3, 4, 5, 6})
 	}
-	if err == nil && !slices.Equal(s.Rewards, []float32{1, 3, 5}) {
-		t.Errorf("rewards %v", s.Rewards)
+	must.Same(t, s.Rewards, []float32{1, 3, 5}, "rewards")
+	o := real(t, "bridge_environments:Camera", 2, 1)
+	o.Kwargs = map[string]any{"bad": 256}
+	e = open(t, o)
+	envtest.Reset(t, e, 1)
+	for k := 0; k < 3 && err == nil; k++ {
+		_, err = e.Step([]float32{1, 2, 3, 4})
 	}
-	for _, bad := range []any{-1, 256, 0.5} {
-		o := real(t, "bridge_environments:Camera", 2, 1)
-		o.Kwargs = map[string]any{"bad": bad}
-		e := open(t, o)
-		envtest.Reset(t, e, 1)
-		var err error
-		for k := 0; k < 3 && err == nil; k++ {
-			_, err = e.Step([]float32{1, 2, 3, 4})
-		}
-		must.RefuseAs(t, bad, err, "no whole number from 0 to 255", "environment 0")
-	}
+	must.Refuse(t, err, "no whole number from 0 to 255", "environment 0")
 }
 
 // MuJoCo draws without a display and without MUJOCO_GL. If it cannot draw, a line of the error names MUJOCO_GL.
@@ -198,11 +162,9 @@ func TestPeersInfosAndPictures(t *testing.T) {
 	episodes := 0
 	for step := 1; step <= 100; step++ {
 		s := envtest.Step(t, e, make([]float32, 6))
-		if slices.ContainsFunc(s.Rewards, func(r float32) bool { return r < 50 }) {
-			t.Fatalf("rewards %v: the keyword argument did not arrive", s.Rewards)
-		}
-		if len(s.Metrics) != 1 || s.Metrics["nested.double"] < 2 {
-			t.Fatalf("step %d: metrics %v", step, s.Metrics)
+		if slices.Min(s.Rewards) < 50 || len(s.Metrics) != 1 || s.Metrics["nested.double"] < 2 {
+			t.Fatalf("step %d: rewards %v, to which the keyword argument adds 100, and metrics %v", step, s.Rewards,
+				s.Metrics)
 		}
 		for _, episode := range s.Episodes {
 			episodes++
@@ -210,25 +172,20 @@ func TestPeersInfosAndPictures(t *testing.T) {
 			want := map[string]float64{"steps": length, "nested.double": 2 * length, "flag": 1}
 			must.Match(t, want, episode.Metrics, "metrics of an episode")
 		}
-		b, err := e.Info(1)
-		if text := string(b); err != nil || !strings.Contains(text, `"word": "step `) ||
-			!strings.Contains(text, "[1.5, null]") {
-			t.Fatalf("info %s, %v", b, err)
+		text := string(must.Get(e.Info(1))(t))
+		if !strings.Contains(text, `"word": "step `) || !strings.Contains(text, "[1.5, null]") {
+			t.Fatalf("info %s", text)
 		}
 	}
-	if episodes == 0 {
-		t.Error("no episode ended")
-	}
+	must.Is(t, episodes > 0, true, "episodes end")
 	picture := must.Get(e.Render(2))(t)
-	if b := picture.Bounds(); b.Dx() != 6 || b.Dy() != 4 ||
-		picture.At(2, 1) != (color.RGBA{uint8(e.lengths[2]), 20, 30, 255}) {
-		t.Errorf("a picture of %v with %v at (2, 1)", b, picture.At(2, 1))
-	}
+	must.Is(t, picture.Bounds().Max, image.Pt(6, 4), "size")
+	must.Is(t, picture.At(2, 1), color.Color(color.RGBA{uint8(e.lengths[2]), 20, 30, 255}), "colour")
 }
 
 func TestPeersImitator(t *testing.T) {
 	o := real(t, "bridge_environments:Imitator", 4, 2)
-	o.AMPObservations, o.States = "amp_obs", "critic"
+	o.AMPObservations, o.States, o.Replace = "amp_obs", "critic", 1
 	e := open(t, o)
 	set := e.Spaces()
 	if set.AMPObservation.Width() != 2 || set.State.Width() != 4 {
@@ -237,16 +194,11 @@ func TestPeersImitator(t *testing.T) {
 	must.Do(t, envs.Check(e, 100, 1))
 	var rows [2][]float32
 	for k := range rows {
-		var err error
-		if rows[k], err = e.CollectReferenceMotions(50, rand.New(rand.NewPCG(1, 2))); err != nil {
-			t.Fatal(err)
-		}
+		rows[k] = must.Get(e.CollectReferenceMotions(50, rand.New(rand.NewPCG(1, 2))))(t)
 	}
-	if len(rows[0]) != 100 || !slices.Equal(rows[0], rows[1]) {
-		t.Errorf("%d values of reference motion; the same generator must give the same ones", len(rows[0]))
-	}
-	first := envtest.Reset(t, e, 3)
-	place := slices.Clone(first.Observations)
+	must.Is(t, len(rows[0]), 100, "values of reference motion")
+	must.Same(t, rows[0], rows[1], "reference motion of equal generators")
+	place := slices.Clone(envtest.Reset(t, e, 3).Observations)
 	s := envtest.Step(t, e, make([]float32, 8))
 	for i := range 4 {
 		if s.States[4*i] != 1 || s.States[4*i+1] != place[3*i] || s.AMPObservations[2*i] != 0 {
@@ -255,20 +207,25 @@ func TestPeersImitator(t *testing.T) {
 		}
 	}
 	must.Match(t, map[string]any{"bonus": 1.0, "delay": int64(2)}, e.RewardShaping(), "reward parameters")
-	before := slices.Clone(s.Rewards)
+	want := slices.Clone(s.Rewards)
 	must.Do(t, e.SetRewardShaping(map[string]any{"bonus": 5.0}, []int{2}))
 	must.Refuse(t, e.SetRewardShaping(map[string]any{"bonus": -1.0}, nil), "a bonus below 0")
+	must.Refuse(t, e.SetRewardShaping(map[string]any{"bonus": 2.0}, []int{4}), "")
 	s = envtest.Step(t, e, make([]float32, 8))
+	want[2] += 4
 	for i, r := range s.Rewards {
-		want := before[i]
-		if i == 2 {
-			want += 4
-		}
-		if r-want > 1e-5 || want-r > 1e-5 {
-			t.Errorf("environment %d: reward %g, want %g", i, r, want)
-		}
+		must.Near(t, float64(r), float64(want[i]), 1e-5, "the reward of environment %d", i)
 	}
+	// A child that replaces another continues with its reward parameters and its curriculum.
 	must.Do(t, e.SetCurriculumState([]byte(`{"states": [{"level": 3}, {"level": 4}]}`)))
+	must.Refuse(t, e.SetCurriculumState([]byte(`{}`)), "")
+	lose(t, e, 1)
+	s = envtest.Step(t, e, make([]float32, 8))
+	must.Is(t, s.Observations[3*2+2], 3, "the level that environment 2 shows")
+	place = slices.Clone(s.Observations)
+	s = envtest.Step(t, e, make([]float32, 8))
+	square := float64(place[6])*float64(place[6]) + float64(place[7])*float64(place[7])
+	must.Near(t, float64(s.Rewards[2]), 5-square, 1e-5, "the reward of environment 2 after its child was replaced")
 	must.Is(t, string(must.Get(e.CurriculumState())(t)), `{"states":[{"level":3},{"level":4},{"level":3},{"level":4}]}`,
 		"curriculum")
 }

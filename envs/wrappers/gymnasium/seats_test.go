@@ -11,103 +11,6 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// seatedExchange is the memory of one game of three agents without a writer.
-func seatedExchange() (*exchange, *child) {
-	x := &exchange{set: spaces.NewSeats(spaces.Space{}, seat("a"), seat("b"), seat("c"))}
-	x.shared = arrays{rewards: make([]float64, 3), seats: make([]uint8, 3)}
-	x.own = envs.Step{Seats: x.set.MakeSeatStep(1), Rewards: make([]float32, 1), Terminated: make([]bool, 1),
-		Truncated: make([]bool, 1)}
-	x.exact, x.out = make([]float64, 1), make([]bool, 3)
-	return x, &child{}
-}
-
-func seat(name string) spaces.Seat {
-	return spaces.Seat{Name: name, Observation: spaces.Unbounded(1), Action: spaces.NewDiscrete(2)}
-}
-
-// What a child writes of seats is checked against what they were before. Children are user code.
-func TestSeatFlags(t *testing.T) {
-	const ends, cut, acts = flagTerminated, flagTruncated, flagActive
-	for i, c := range []struct {
-		out   []bool
-		flags []uint8
-		over  bool
-		want  string // of the error; "" where the flags are right
-	}{
-		{[]bool{false, false, false}, []uint8{acts, acts, acts}, false, ""},
-		{[]bool{false, false, false}, []uint8{ends, cut, acts}, false, ""},
-		{[]bool{true, false, false}, []uint8{0, ends | cut, acts}, false, ""},
-		{[]bool{true, false, false}, []uint8{acts, ends | acts, cut | acts}, true, ""},
-		{[]bool{true, false, false}, []uint8{ends, acts, acts}, false, "agent a ends twice in a game"},
-		{[]bool{true, false, false}, []uint8{acts, acts, acts}, false, "or acts after its end"},
-		{[]bool{true, false, false}, []uint8{ends | acts, ends, ends}, true, "agent a ends twice in a game"},
-		{[]bool{false, false, false}, []uint8{0, ends | acts, acts}, false, "agent b ends twice in a game, or acts"},
-		{[]bool{false, false, false}, []uint8{ends, ends | acts, 0}, true, "the game has ended, and agent c has not"},
-		{[]bool{false, false, false}, []uint8{0, ends, 0}, false, "the game goes on, and no agent acts"},
-		{[]bool{false, false, false}, []uint8{acts, 8, 0}, false, "the flags of agent b are 0x8"},
-	} {
-		x, child := seatedExchange()
-		copy(x.out, c.out)
-		copy(x.shared.seats, c.flags)
-		x.own.Terminated[0] = c.over
-		err := x.copySeats(child, 0, commandStep)
-		if c.want != "" {
-			faulted(t, err, FaultProtocol, c.want)
-			continue
-		}
-		must.Do(t, err)
-		x.settleSeats()
-		for j, flags := range c.flags {
-			if out := !c.over && (c.out[j] || flags&(ends|cut) != 0); x.out[j] != out ||
-				x.own.Seats.Terminated[j] != (flags&ends != 0) || x.own.Seats.Truncated[j] != (flags&cut != 0) ||
-				x.own.Seats.Active[j] != (flags&acts != 0) {
-				t.Errorf("%d: agent %d is out: %t, %+v", i, j, x.out[j], x.own.Seats)
-			}
-		}
-	}
-	x, child := seatedExchange()
-	copy(x.shared.seats, []uint8{acts, ends, acts})
-	must.Refuse(t, x.copySeats(child, 0, commandReset), "")
-}
-
-// Rewards are summed in float64, as Python has them.
-func TestSeatRewards(t *testing.T) {
-	x, child := seatedExchange()
-	copy(x.shared.rewards, []float64{1e9, -1e9, 0.1})
-	if err := x.copyRewards(child, 0); err != nil || x.own.Rewards[0] != 0.1 || fmt.Sprint(x.own.Seats.Rewards) !=
-		"[1e+09 -1e+09 0.1]" {
-		t.Errorf("%v of %v, %v", x.own.Rewards, x.own.Seats.Rewards, err)
-	}
-	x.shared.rewards[1] = 1e300 // no float32
-	must.Refuse(t, x.copyRewards(child, 0), "the reward of agent b is 1e+300")
-}
-
-// A description that does not fit together is no set of spaces.
-func TestSeatsDescribed(t *testing.T) {
-	const box = `{"kind": "Box", "shape": [2], "low": [null], "high": [null]}`
-	const choice = `{"kind": "Discrete", "nvec": [3]}`
-	text := func(observations, actions, seats string) []byte {
-		return fmt.Appendf(nil, `{"observation": {"kind": "Tuple", "spaces": [%s]}, `+
-			`"action": {"kind": "Tuple", "spaces": [%s]}, "seats": [%s]}`, observations, actions, seats)
-	}
-	const a, b = `{"name": "a", "masks": true}`, `{"name": "b"}`
-	_, set, err := parseDescription(text(box+","+box, choice+","+box, a+","+b))
-	if err != nil || len(set.Seats) != 2 || set.ActionMask.Width() != 3 || set.Action.Width() != 3 ||
-		set.Seats[1].ActionMask.Width() != 0 {
-		t.Errorf("%+v, %v", set, err)
-	}
-	for want, description := range map[string][]byte{
-		"2 agents have 1 observation spaces and 2 action":    text(box, choice+","+box, a+","+b),
-		"0 agents have 1 observation spaces and 1 action":    text(box, choice, ""),
-		`the name is "a"; each seat needs a name of its own`: text(box+","+box, choice+","+choice, a+","+a),
-		"action space of agent a is a Tuple; it must be Box": text(box, `{"kind": "Tuple", "spaces": [`+box+`]}`, a),
-		"action mask": text(box, box, a), // a Box has no choices
-	} {
-		_, _, err := parseDescription(description)
-		must.Refuse(t, err, want)
-	}
-}
-
 // A batch with several agents in each environment (DirectMARLEnv): every number. An agent that ends before the
 // environment is reset is out until then, whatever the simulator goes on to say of it.
 func TestPeersTeam(t *testing.T) {
@@ -135,42 +38,33 @@ func TestPeersTeam(t *testing.T) {
 				length = 3
 			}
 			now := k % length
-			if got := fmt.Sprint(s.Observations[3*i:3*i+3], s.States[3*i:3*i+3], s.Seats.Active[2*i:2*i+2]); got !=
-				fmt.Sprint([]int{now, i, -now}, []int{now, i, -now}, []bool{true, !odd || now < 2}) {
-				t.Fatalf("step %d, environment %d shows %s", k, i, got)
-			}
+			must.Is(t, fmt.Sprint(s.Observations[3*i:3*i+3], s.States[3*i:3*i+3], s.Seats.Active[2*i:2*i+2]),
+				fmt.Sprint([]int{now, i, -now}, []int{now, i, -now}, []bool{true, !odd || now < 2}),
+				"what environment %d shows in step %d", i, k)
 			if k == 0 {
 				continue
 			}
 			step := (k-1)%length + 1
-			seats, over := s.Seats.Row(i, 2), step == length
-			fallen := odd && step > 2
-			pole := float32(20)
-			if fallen {
+			seats, over, pole := s.Seats.Row(i, 2), step == length, float32(20)
+			if odd && step > 2 { // it has fallen
 				pole = 0
 			}
-			got := fmt.Sprint(seats.Rewards, seats.Terminated, seats.Truncated, s.Terminated[i], s.Truncated[i])
-			if got != fmt.Sprint([]float32{float32(step) + 0.5, pole}, []bool{odd && over, odd && step == 2},
-				[]bool{!odd && over, !odd && over}, odd && over, !odd && over) {
-				t.Fatalf("step %d, environment %d: %s", k, i, got)
-			}
+			must.Is(t, fmt.Sprint(seats.Rewards, seats.Terminated, seats.Truncated, s.Terminated[i], s.Truncated[i]),
+				fmt.Sprint([]float32{float32(step) + 0.5, pole}, []bool{odd && over, odd && step == 2},
+					[]bool{!odd && over, !odd && over}, odd && over, !odd && over),
+				"what step %d brings environment %d", k, i)
 			if over && !s.FinalUnknown[i] {
 				t.Fatalf("step %d, environment %d: the last observation is lost and counts as known", k, i)
 			}
 		}
 		s = envtest.Step(t, e, slices.Repeat([]float32{0.5, 2}, n))
 	}
-	for _, c := range []struct {
-		simulator Simulator
-		kwargs    map[string]any
-		want      string
-	}{
-		{IsaacLab, map[string]any{"forget": true}, "every agent of environment 1 has ended"},
-		{IsaacLab, map[string]any{"missing": true}, "the observations of step of bridge_batches:Team are 'cart'; " +
-			"they must hold one for each of 'cart', 'pole'"},
-		{Batch, map[string]any{"mode": "next_step"}, "several agents (possible_agents) and the autoreset next_step"},
+	for want, o := range map[string]Options{
+		"every agent of environment 1 has ended":                 team(IsaacLab, map[string]any{"forget": true}),
+		"the observations of step of bridge_batches:Team are 'c": team(IsaacLab, map[string]any{"missing": true}),
+		"(possible_agents) and the autoreset next_step":          team(Batch, map[string]any{"mode": "next_step"}),
 	} {
-		e, err := New(team(c.simulator, c.kwargs))
+		e, err := New(o)
 		if err == nil {
 			t.Cleanup(func() { e.Close() })
 			_, err = e.Reset(1)
@@ -178,6 +72,6 @@ func TestPeersTeam(t *testing.T) {
 		for k := 0; k < 5 && err == nil; k++ {
 			_, err = e.Step(make([]float32, 2*n))
 		}
-		must.Refuse(t, err, c.want)
+		must.Refuse(t, err, want)
 	}
 }

@@ -139,8 +139,6 @@ const (
 	ordered   loss = "ordered"   // names after some moment, and the data of some files
 )
 
-var losses = []loss{lost, empty, zeroed, halved, holed, reordered, ordered}
-
 // build makes the folder that is found after a power cut.
 func (f *folder) build(path string, l loss, rng *rand.Rand) error {
 	if err := os.MkdirAll(path, 0o755); err != nil {

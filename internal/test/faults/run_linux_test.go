@@ -9,12 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/durable"
@@ -110,7 +110,6 @@ type outcome map[string]string
 // outcomeOf reads a run's folder.
 func outcomeOf(run string) (outcome, error) {
 	o := outcome{}
-	var events []string
 	err := filepath.WalkDir(run, func(path string, d fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(run, path)
 		switch {
@@ -118,9 +117,6 @@ func outcomeOf(run string) (outcome, error) {
 			return err
 		case strings.Contains(name, durable.Temporary):
 			return nil // readers pass over it, and a later save removes it
-		case strings.Contains(name, "tfevents"):
-			events = append(events, path)
-			return nil
 		}
 		var text []byte
 		switch {
@@ -143,9 +139,6 @@ func outcomeOf(run string) (outcome, error) {
 		o[name] = string(text)
 		return err
 	})
-	if len(events) > 0 && err == nil {
-		o["events"], err = rowsOfEvents(events)
-	}
 	return o, err
 }
 
@@ -161,23 +154,6 @@ func rows(scalars []tracking.Scalar) string {
 		}
 	}
 	return text.String()
-}
-
-// rowsOfEvents reads event files one after another. What a later file writes again is taken from there.
-func rowsOfEvents(paths []string) (string, error) {
-	slices.Sort(paths)
-	var all []tracking.Scalar
-	for _, path := range paths {
-		scalars, err := tracking.ReadFile(path)
-		if err != nil && len(paths) == 1 { // a file that was cut off is followed by another one
-			return "", err
-		}
-		if len(scalars) > 0 {
-			all = slices.DeleteFunc(all, func(s tracking.Scalar) bool { return s.Step >= scalars[0].Step })
-		}
-		all = append(all, scalars...)
-	}
-	return rows(all), nil
 }
 
 // journalOf reads a journal without times.
@@ -204,33 +180,10 @@ func journalOf(path string) ([]byte, error) {
 
 // compare returns how an outcome differs from the wanted one.
 func (o outcome) compare(want outcome) error {
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		got, ok := o[name]
-		switch {
-		case !ok:
-			errs = append(errs, fmt.Errorf("%s is missing", name))
-		case got != want[name]:
-			errs = append(errs, fmt.Errorf("%s differs%s", name, difference(got, want[name])))
-		}
+	if diff := cmp.Diff(want, o); diff != "" {
+		return fmt.Errorf("the outcome differs (-want +got):\n%.3000s", diff)
 	}
-	for _, name := range slices.Sorted(maps.Keys(o)) {
-		if _, ok := want[name]; !ok {
-			errs = append(errs, fmt.Errorf("%s is too many", name))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// difference returns the first line in which two texts differ.
-func difference(got, want string) string {
-	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
-	for i := range min(len(a), len(b)) {
-		if a[i] != b[i] {
-			return fmt.Sprintf(" in line %d of %d (want %d): %.120q, want %.120q", i+1, len(a), len(b), a[i], b[i])
-		}
-	}
-	return fmt.Sprintf(": %d lines, want %d", len(a), len(b))
+	return nil
 }
 
 // trainingCommit returns the timestep of a checkpoint that a rename commits.
