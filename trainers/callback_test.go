@@ -1,7 +1,6 @@
 package trainers_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"image"
@@ -101,43 +100,32 @@ func TestCallbacksEndTheRun(t *testing.T) {
 			shown := &bars{}
 			cfg := trainers.Config{Timesteps: 40, Seed: 11, Directory: t.TempDir(), Name: "run",
 				WriteInterval: every(1000), EvaluationInterval: every(12), Progress: shown}
-			armed := true
+			stop := cause
 			cfg.Callbacks = []trainers.Callback{diary{"a", &lines, func(line string) error {
-				if armed && strings.HasPrefix(line, last) && strings.Contains(line, " a "+what) {
-					return cause
+				if strings.HasPrefix(line, last) && strings.Contains(line, " a "+what) {
+					return stop
 				}
 				return nil
 			}}, diary{"b", &lines, nil}}
-			tr, done := scenes[0].start(t, cfg)
+			tr := scenes[0].open(t, cfg)
 			err := tr.Train(t.Context())
-			at := tr.Timestep()
+			at, end, names := tr.Timestep(), lines[len(lines)-1], checkpoints(t, tr.Dir())
 			if errors.Is(cause, broken) {
-				if !errors.Is(err, broken) || strings.Contains(lines[len(lines)-1], " b ") ||
-					len(checkpoints(t, tr.Dir())) != 0 {
-					t.Errorf("%s: %v after %q with %d checkpoints, want the error at once", what, err,
-						lines[len(lines)-1], len(checkpoints(t, tr.Dir())))
+				if !errors.Is(err, broken) || strings.Contains(end, " b ") || len(names) != 0 {
+					t.Errorf("%s: %v after %q with %d checkpoints, want the error at once", what, err, end, len(names))
 				}
-				done()
 				continue
 			}
-			names := checkpoints(t, tr.Dir())
+			written, wrong := tracking.ReadFile(filepath.Join(tr.Dir(), tracking.ScalarsFile))
 			if err != nil || len(names) != 1 || filepath.Base(names[0]) != fmt.Sprintf("agent_%d.safetensors", at) ||
-				!shown.list[0].ended {
-				t.Errorf("%s: %v at timestep %d with %q; the bar is finished: %t", what, err, at, names,
-					shown.list[0].ended)
+				!shown.list[0].ended || wrong != nil || len(written) == 0 || end != fmt.Sprintf("%d b step of 4", at) {
+				t.Errorf("%s: %v at timestep %d with %q; the bar: %+v; %d tracked values, %v; the last call is %q", what,
+					err, at, names, shown.list[0], len(written), wrong, end)
 			}
-			if lines[len(lines)-1] != fmt.Sprintf("%d b step of 4", at) {
-				t.Errorf("%s: the last call is %q, want the second callback's OnStep", what, lines[len(lines)-1])
-			}
-			if written, err := tracking.ReadFile(filepath.Join(tr.Dir(), tracking.ScalarsFile)); err != nil ||
-				len(written) == 0 {
-				t.Errorf("%s: %d tracked values, %v", what, len(written), err)
-			}
-			armed = false
+			stop = nil
 			if err := tr.Train(t.Context()); err != nil || tr.Timestep() != 40 {
 				t.Errorf("%s: the second Train: %v at timestep %d", what, err, tr.Timestep())
 			}
-			done()
 		}
 	}
 }
@@ -198,43 +186,6 @@ func TestPanicsOfUserCode(t *testing.T) {
 			}
 		})
 	}
-}
-
-// patience ends a run when the returns of evaluations have not risen for a while.
-type patience struct {
-	trainers.BaseCallback
-	left int
-	best float64
-}
-
-func (p *patience) OnEvaluation(t *trainers.Trainer, e trainers.Evaluation) error {
-	if e.Return > p.best {
-		p.best, p.left = e.Return, 3
-		return nil
-	}
-	if p.left--; p.left < 0 {
-		return fmt.Errorf("no better return since three evaluations: %w", trainers.ErrStop)
-	}
-	return nil
-}
-
-// A callback implements what it needs, and may end the run: here when evaluations get no better.
-func ExampleCallback() {
-	env := exampleEnv()
-	defer env.Close()
-	agent := exampleAgent(env)
-	defer agent.Close()
-	trainer, err := trainers.New(env, agent, trainers.Config{
-		Timesteps: 4000, EvaluationInterval: every(50), Callbacks: []trainers.Callback{&patience{}},
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer trainer.Close()
-	err = trainer.Train(context.Background()) // nil, although the run ended before 4000 timesteps
-	fmt.Println(trainer.Timestep() < 4000, err)
-	// Output: true <nil>
 }
 
 // tally is a callback with a state: how many timesteps it has seen.

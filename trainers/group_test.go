@@ -133,9 +133,7 @@ func TestGroupRefusesSnapshots(t *testing.T) {
 	for name, spoil := range map[string]func(s *checkpoint.Snapshot){
 		"an agent's":     func(s *checkpoint.Snapshot) { *s = *agenttest.Snapshot(t, a.Agents()[0]) },
 		"more agents":    func(s *checkpoint.Snapshot) { s.Values["agents"] = 4 },
-		"another format": func(s *checkpoint.Snapshot) { s.Values["format"] = 9 },
 		"without one":    func(s *checkpoint.Snapshot) { delete(s.Values, "agent_1") },
-		"not a map":      func(s *checkpoint.Snapshot) { s.Values["agent_1"] = 3 },
 		"the last short": func(s *checkpoint.Snapshot) { delete(s.Arrays, "agent_2/value/net.0.weight") },
 	} {
 		snap := agenttest.Through(t, agenttest.Snapshot(t, donor))
@@ -155,20 +153,16 @@ func TestGroupHyperparameters(t *testing.T) {
 	if before["0.learning_rate"] != 1e-3 || before["2.learning_rate"] != 5e-3 || before["1.style_reward_scale"] != 2 {
 		t.Errorf("%v", before)
 	}
-	for key, v := range map[string]float64{"learning_rate": 1, "3.learning_rate": 1, "-1.learning_rate": 1,
-		"0.learning": 1, "0.style_reward_scale": 1, "2.learning_rate": -1} {
-		if err := g.SetHyperparameters(map[string]float64{"0.gae_lambda": 0.5, "1.gae_lambda": 0.5,
-			key: v}); err == nil {
-			t.Errorf("%s: accepted", key)
-		}
-		if got := g.Hyperparameters(); !maps.Equal(got, before) {
-			t.Fatalf("%s: changed to %v", key, got)
+	for _, key := range []string{"learning_rate", "3.learning_rate", "-1.learning_rate", "0.style_reward_scale"} {
+		err := g.SetHyperparameters(map[string]float64{"0.gae_lambda": 0.5, "1.gae_lambda": 0.5, key: 1})
+		if got := g.Hyperparameters(); err == nil || !maps.Equal(got, before) {
+			t.Errorf("%s: %v; changed to %v", key, err, got)
 		}
 	}
 	must(t, g.SetHyperparameters(map[string]float64{"0.learning_rate": 2e-3, "1.style_reward_scale": 1}))
-	if got := g.Hyperparameters(); got["0.learning_rate"] != 2e-3 || got["1.style_reward_scale"] != 1 ||
-		got["2.learning_rate"] != 5e-3 {
-		t.Errorf("%v", got)
+	before["0.learning_rate"], before["1.style_reward_scale"] = 2e-3, 1
+	if got := g.Hyperparameters(); !maps.Equal(got, before) {
+		t.Errorf("%v, want %v", got, before)
 	}
 }
 
@@ -178,9 +172,9 @@ func TestNewGroupRefuses(t *testing.T) {
 		agenttest.Close(t, a)
 		return a
 	}
-	actions, motion := boxed, boxed
-	actions.Action, motion.AMPObservation = spaces.NewBox(-1, 1, 2), spaces.Unbounded(5)
-	a, b, c, d, bound := small(boxed), small(boxed), small(actions), small(motion), small(boxed)
+	motion := boxed
+	motion.AMPObservation = spaces.Unbounded(5)
+	a, b, bound := small(boxed), small(boxed), small(boxed)
 	must(t, bound.Bind(3))
 	for _, test := range []struct {
 		list   []agents.Agent
@@ -188,12 +182,9 @@ func TestNewGroupRefuses(t *testing.T) {
 		want   string
 	}{
 		{nil, nil, "at least one agent"},
-		{[]agents.Agent{a, nil}, nil, "agent 1 of the group is missing"},
 		{[]agents.Agent{a, b, a}, nil, "agents 0 and 2 of the group are the same"},
-		{[]agents.Agent{a, c}, nil, "agent 1 of the group was made for"},
-		{[]agents.Agent{a, d}, nil, "AMP observation space"},
+		{[]agents.Agent{a, small(motion)}, nil, "AMP observation space"},
 		{[]agents.Agent{seated{a}}, nil, "is for one agent, and the environment has seats for 1 (left)"},
-		{[]agents.Agent{a, b}, []int{}, "2 agents and 0 scopes"},
 		{[]agents.Agent{a, b}, []int{1, 0}, "the scope of agent 1 is 0"},
 		{[]agents.Agent{a, bound}, []int{2, 2}, "agent 1 acts in 3 environments, its scope is 2"},
 	} {
@@ -204,9 +195,6 @@ func TestNewGroupRefuses(t *testing.T) {
 	}
 	wantError(t, "6 environments", value(trainers.NewGroup([]agents.Agent{a, b}, []int{1, 4}))(t).Bind(6),
 		"add up to 5")
-	if value(trainers.NewGroup([]agents.Agent{small(boxed), small(boxed)}, nil))(t).Bind(1) == nil {
-		t.Error("one environment was divided among two agents")
-	}
 }
 
 // A trainer takes a group like any agent, and counts the figures of each agent.
@@ -226,10 +214,6 @@ func TestTrainGroup(t *testing.T) {
 	if got := scalars(t, tr.Dir()); len(got["Agent 1 / Episode / return"]) != 2 ||
 		len(got["Agent 0 / Loss / Policy loss"]) != 2 {
 		t.Errorf("%v", got)
-	}
-	if e, err := tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 1}); err != nil ||
-		e.Episodes != 5 {
-		t.Errorf("%+v, %v", e, err)
 	}
 }
 
@@ -273,17 +257,18 @@ func (s seated) Spaces() spaces.Set {
 
 // minimal is an agent that can do nothing but what agents.Agent asks for. It always takes action 0.
 type minimal struct {
-	sp                          spaces.Set
-	training, closed            bool
-	acted, recorded, updates    int
-	actions                     []float32
-	trainedActs, evaluationActs int
+	sp                                spaces.Set
+	training                          bool
+	recorded, updates, evaluationActs int
+	actions                           []float32
 }
 
 func newMinimal(sp spaces.Set) *minimal { return &minimal{sp: sp, training: true} }
 
 func (m *minimal) Name() string       { return "minimal" }
 func (m *minimal) Spaces() spaces.Set { return m.sp }
+func (m *minimal) Ready() bool        { return m.recorded >= 4 }
+func (m *minimal) Close() error       { return nil }
 
 func (m *minimal) SetTraining(on bool) (was bool) {
 	was, m.training = m.training, on
@@ -291,9 +276,7 @@ func (m *minimal) SetTraining(on bool) (was bool) {
 }
 
 func (m *minimal) Act(in agents.Observation) ([]float32, error) {
-	if m.acted++; m.training {
-		m.trainedActs++
-	} else {
+	if !m.training {
 		m.evaluationActs++
 	}
 	n := len(in.Observations) / m.sp.Observation.Width() * m.sp.Action.Width()
@@ -310,16 +293,9 @@ func (m *minimal) Record(agents.Transition) error {
 	return nil
 }
 
-func (m *minimal) Ready() bool { return m.recorded >= 4 }
-
 func (m *minimal) Update(context.Context) error {
 	m.recorded = 0
 	m.updates++
-	return nil
-}
-
-func (m *minimal) Close() error {
-	m.closed = true
 	return nil
 }
 
@@ -342,7 +318,6 @@ func TestMinimalAgent(t *testing.T) {
 	}
 	for key, cfg := range map[string]trainers.Config{
 		"checkpoint_interval": {CheckpointInterval: every(8)}, "resume": {Resume: true, Name: "run"},
-		"save_buffers": {SaveBuffers: true}, "keep": {Keep: 1},
 	} {
 		refused(trainers.New(env, agent, cfg))(t, key, "agents.Snapshotter", key)
 	}

@@ -76,64 +76,6 @@ func TestEpisodesOfSeveralWeights(t *testing.T) {
 	}
 }
 
-// What is known of the episodes in progress is saved with them: a member that is saved at any moment after a takeover
-// and goes on elsewhere is the one that never ended, also where it is taken over from once more.
-func TestEpisodesOfSeveralWeightsResume(t *testing.T) {
-	cfg := trainers.Config{Seed: 1, SaveBuffers: true}
-	donor := scholar(t, 3, cfg)
-	advance(t, donor, 9)
-	whole := scholar(t, 3, cfg)
-	advance(t, whole, 4)
-	takeOver(t, whole, withEnvironment(mustSnapshot(t, donor), mustSnapshot(t, whole)))
-	const length = 9
-	var saved []*checkpoint.Snapshot
-	for range length {
-		saved = append(saved, mustSnapshot(t, whole))
-		advance(t, whole, 1)
-	}
-	for k, snap := range saved {
-		m := scholar(t, 3, cfg)
-		advance(t, m, k%3)
-		must(t, m.Restore(snap))
-		advance(t, m, length-k)
-		sameStanding(t, fmt.Sprintf("resumed after step %d", k), whole, m)
-	}
-	for _, k := range []int{0, 2} { // the first of its episodes that is counted ends in step 4
-		heir := scholar(t, 3, cfg)
-		takeOver(t, heir, saved[k])
-		advance(t, heir, 3-k)
-		if got := heir.Samples("episode.length", 99); len(got) > 0 {
-			t.Errorf("an heir after step %d counts episodes of %v, which several had a part in", k, got)
-		}
-		advance(t, heir, length-3)
-		if got, want := heir.Samples("episode.length", 99), whole.Samples("episode.length", 99); !slices.Equal(got,
-			want) {
-			t.Errorf("an heir after step %d counts episodes of %v, want %v", k, got, want)
-		}
-	}
-}
-
-// A takeover that is undone before the next step has touched no episode.
-func TestTakeoverUndone(t *testing.T) {
-	for _, buffers := range []bool{false, true} {
-		cfg := trainers.Config{Seed: 1, SaveBuffers: buffers}
-		donor := scholar(t, 3, cfg)
-		advance(t, donor, 9)
-		m, untouched := scholar(t, 3, cfg), scholar(t, 3, cfg)
-		advance(t, m, 4)
-		advance(t, untouched, 4)
-		own := mustSnapshot(t, m)
-		takeOver(t, m, mustSnapshot(t, donor))
-		must(t, m.Restore(own))
-		advance(t, m, 8)
-		advance(t, untouched, 8)
-		if got, want := m.Samples("episode.length", 99), untouched.Samples("episode.length", 99); !slices.Equal(got,
-			want) || len(got) == 0 {
-			t.Errorf("buffers %t: episodes of %v are counted, want %v", buffers, got, want)
-		}
-	}
-}
-
 // lesson is an environment with parameters and a curriculum: its level is the number of episodes that have ended. It
 // says of every episode which scales it has seen. Its state has neither parameters nor level.
 type lesson struct {
