@@ -21,12 +21,11 @@ func FuzzDecodeParameters(f *testing.F) {
 		if err != nil {
 			return
 		}
+		all := s.Fresh
 		for _, c := range s.Current {
-			for _, i := range c.Environments {
-				_ = make([]bool, n)[i]
-			}
+			all = append(all, c.Environments...)
 		}
-		for _, i := range s.Fresh {
+		for _, i := range all {
 			_ = make([]bool, n)[i]
 		}
 	})

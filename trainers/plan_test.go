@@ -93,22 +93,8 @@ func TestPlanNotes(t *testing.T) {
 	}
 }
 
-// A group plans the schedule of each agent, and its notes name the agent.
-func TestPlanGroup(t *testing.T) {
-	env, one := annealed(t, "auto", nil)
-	other, two := annealed(t, 2, nil)
-	defer env.Close()
-	defer other.Close()
-	tr := sequential(t, env, group(t, []agents.Agent{one, two}, nil), trainers.Config{Timesteps: 4 * planRollouts})
-	must(t, tr.Train(context.Background()))
-	if notes := tr.Notes(); len(notes) != 1 || !strings.HasPrefix(notes[0],
-		"agent 1: ppo: the learning rate is 0 from update 3 of 4 on") {
-		t.Errorf("%q", notes)
-	}
-}
-
 // A member of a population spreads its schedule over the population's environment steps, also when the population goes
-// on for longer. Without a plan it does not guess a length.
+// on for longer.
 func TestPlanPopulation(t *testing.T) {
 	env, agent := annealed(t, "auto", nil) // 2 environments
 	m := sequential(t, env, agent, trainers.Config{}).Trainee()
@@ -121,10 +107,6 @@ func TestPlanPopulation(t *testing.T) {
 		}
 	}
 	must(t, m.Close())
-	env, agent = annealed(t, "auto", nil)
-	unplanned := sequential(t, env, agent, trainers.Config{}).Trainee()
-	wantError(t, "no plan", unplanned.Train(context.Background(), 2*planRollouts), "TotalSteps")
-	must(t, unplanned.Close())
 }
 
 // What an agent notices in its data while it trains is passed to OnWarning and listed in Notes.

@@ -69,10 +69,10 @@ func populationResumes(t *testing.T, newEnv func() envs.Env, sample map[string]e
 	if replaced < 3 {
 		t.Errorf("only %d members were replaced", replaced)
 	}
-	for k, done := 1, false; !done; k++ { // every life lasts one interval and a bit
-		ctx, cancel := context.WithCancel(context.Background())
+	for err := context.Canceled; err != nil; { // every life lasts one interval and a bit
+		ctx, cancel := context.WithCancel(t.Context())
 		first := int64(0)
-		err := train(ctx, cut, func(u pbt.Update) {
+		err = train(ctx, cut, func(u pbt.Update) {
 			if first == 0 {
 				first = u.Iteration
 			}
@@ -80,8 +80,7 @@ func populationResumes(t *testing.T, newEnv func() envs.Env, sample map[string]e
 				cancel()
 			}
 		})
-		cancel()
-		if done = err == nil; !done && !errors.Is(err, context.Canceled) || k > 20 {
+		if cancel(); err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
 	}

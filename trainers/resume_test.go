@@ -99,7 +99,7 @@ func episodes(tr *trainers.Trainer) map[string]float64 {
 
 // A run that ends and is resumed by a new trainer is the run that never ended, bit for bit.
 func TestResumeIsExact(t *testing.T) {
-	for _, s := range slices.Concat(scenes, seats, recurrent, overlapping, []scene{terminating}) {
+	for _, s := range slices.Concat(scenes, seats, overlapping, []scene{recurrent, terminating}) {
 		t.Run(s.name, func(t *testing.T) {
 			want, figures := whole(t, s)
 			if len(figures) < 2 {
@@ -124,7 +124,7 @@ func TestResumeIsExact(t *testing.T) {
 // Cancelled at any moment, within an update too, a run saves and goes on, in the same trainer or in a new one, to where
 // it would have come without.
 func TestInterrupted(t *testing.T) {
-	for _, s := range slices.Concat(scenes, overlapping) {
+	for _, s := range slices.Concat(scenes, seats[:1], overlapping) {
 		t.Run(s.name, func(t *testing.T) {
 			want, _ := whole(t, s)
 			r := rand.New(rand.NewPCG(1, 2))
@@ -152,9 +152,6 @@ func TestInterrupted(t *testing.T) {
 				if d := agenttest.Differences(want, agenttest.Snapshot(t, tr.Agent())); len(d) > 0 {
 					t.Errorf("after %d interruptions %q differ", breaks, d)
 				}
-				if d := agenttest.Differences(want, newest(t, tr), "trainer", "environment/"); len(d) > 0 {
-					t.Errorf("after %d interruptions %q differ in the last checkpoint", breaks, d)
-				}
 				if tr.Timestep() != length || breaks == 0 {
 					t.Errorf("%d timesteps after %d interruptions", tr.Timestep(), breaks)
 				}
@@ -162,15 +159,6 @@ func TestInterrupted(t *testing.T) {
 			}
 		})
 	}
-}
-
-// newest reads the newest checkpoint of a run.
-func newest(t testing.TB, tr *trainers.Trainer) *checkpoint.Snapshot {
-	t.Helper()
-	store := value(checkpoint.NewStore(filepath.Join(tr.Dir(), "checkpoints"), checkpoint.Options{}))(t)
-	saved, _, err := store.Latest()
-	must(t, err)
-	return saved.Snapshot
 }
 
 func checkpoints(t testing.TB, dir string) []string {
@@ -216,14 +204,14 @@ func TestDamagedCheckpoints(t *testing.T) {
 
 // Hidden states go with the environment's state: a snapshot that is restored without it begins them from zero.
 func TestMemoriesBeginAnew(t *testing.T) {
-	tr := recurrent[0].trained(t, trainers.Config{Timesteps: 10, Seed: 11})
+	tr := recurrent.trained(t, trainers.Config{Timesteps: 10, Seed: 11})
 	remembers := func() bool {
 		t.Helper()
 		state := value(agenttest.Snapshot(t, tr.Agent()).Arrays[layout.Hidden(layout.Policy)].Float32s())(t)
 		return slices.ContainsFunc(state, func(x float32) bool { return x != 0 })
 	}
 	// A snapshot with memories and the environment's state, which a trainer without SaveBuffers does not put back.
-	other := recurrent[0].trained(t, run(t, 10))
+	other := recurrent.trained(t, run(t, 10))
 	before := remembers()
 	if must(t, tr.Restore(value(other.Snapshot())(t))); !before || remembers() {
 		t.Errorf("the agent remembered %t, restored it remembers %t", before, remembers())

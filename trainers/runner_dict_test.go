@@ -111,7 +111,6 @@ func TestSeveralAgents(t *testing.T) {
 		{", player_1: 3.0e-4}", "}"}:              `"learning_rate" has values of some agents only; player_1 missing`,
 		{"rollouts: 4", "parameter_sharing: all"}: "share parameters",
 		{"  player_0: {mlp: [8]}\n", ""}:          `"models" has values of some agents only; player_0 missing`,
-		{"layers: [6]", "layers: [-6]"}:           "group player_1: models.policy",
 	} {
 		text := strings.Replace(mappoYAML, change[0], change[1], 1)
 		refused(trainers.FromYAML([]byte(text), games(t)))(t, change[1], want)

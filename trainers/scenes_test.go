@@ -5,7 +5,6 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/ippo"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs"
@@ -75,23 +74,13 @@ var overlapping = []scene{
 	walker("walker overlap", map[string]any{"separate_critics": true, "overlap": true}),
 }
 
-// recurrent are scenes whose agents have memory.
-var recurrent = []scene{
-	{"cartpole gru", func(t testing.TB) (envs.Env, agenttest.Agent) {
-		env := value(classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 25}))(t)
-		return env, value(ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.Recurrent(env.Spaces(), models.GRU(6),
-			[]int{8}, "elu"),
-			Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "sequence_length": 4,
-				"value_preprocessor": "RunningStandardScaler"}, Seed: 5}))(t)
-	}},
-	{"walker lstm", func(t testing.TB) (envs.Env, agenttest.Agent) {
-		env := newWalker(t)
-		return env, value(amp.New(amp.Options{Spaces: env.Spaces(), Models: amp.Recurrent(env.Spaces(), models.LSTM(6),
-			[]int{8}, "elu"),
-			Motions: env, Seed: 5, Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "separate_critics": true,
-				"amp_batch_size": 20, "motion_dataset_size": 50, "reply_buffer_size": 60}}))(t)
-	}},
-}
+// recurrent is a scene whose agent has memory.
+var recurrent = scene{"cartpole gru", func(t testing.TB) (envs.Env, agenttest.Agent) {
+	env := value(classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 25}))(t)
+	return env, value(ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.Recurrent(env.Spaces(), models.GRU(6),
+		[]int{8}, "elu"), Seed: 5, Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "sequence_length": 4,
+		"value_preprocessor": "RunningStandardScaler"}}))(t)
+}}
 
 var must, wantError = check.Do, check.RefuseAs
 

@@ -109,7 +109,7 @@ type bar struct {
 }
 
 func (b *bar) Set(done int64, text string) {
-	if b.text == "" {
+	if b.first == 0 {
 		b.first = done
 	}
 	b.done, b.text = done, text

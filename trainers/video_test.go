@@ -32,11 +32,7 @@ func TestVideos(t *testing.T) {
 		if made++; made == 2 {
 			cancel()
 		}
-		limit := 25
-		if made == 1 {
-			limit = 3
-		}
-		return classic.NewCartPole(classic.Config{NumEnvs: n, MaxEpisodeSteps: limit})
+		return classic.NewCartPole(classic.Config{NumEnvs: n, MaxEpisodeSteps: []int{3, 25, 25, 25}[made-1]})
 	}
 	tr, done := scenes[0].start(t, cfg)
 	wantError(t, "the second film", tr.Train(ctx), "timestep 10: context canceled")

@@ -57,9 +57,7 @@ func ExampleRead() {
 		fmt.Println(err)
 		return
 	}
-	for _, note := range c.Notes {
-		fmt.Println(note)
-	}
+	fmt.Println(c.Notes)
 	delete(c.Sections, "environment") // of it trainers know nothing
 	env, err := classic.NewPendulum(classic.Config{NumEnvs: 4})
 	if err != nil {
@@ -77,7 +75,7 @@ func ExampleRead() {
 	defer trainer.Agent().Close()
 	fmt.Println(trainer.Agent().Name(), trainer.Train(context.Background()), trainer.Timestep())
 	// Output:
-	// these keys have no meaning for gorl: config.device
+	// [these keys have no meaning for gorl: config.device]
 	// PPO <nil> 160
 }
 

@@ -145,11 +145,6 @@ trainer: {timesteps: 8000, checkpoint_interval: 800, stop_at_episode_return: 200
 	if diff := cmp.Diff(idle, c.Notes); diff != "" {
 		t.Errorf("notes: -want +got:\n%s", diff)
 	}
-	// What is written reads back.
-	text := must.Get(runfile.Sections(c.Sections).YAML())(t)
-	if again, err := runfile.Sections(parse(t, string(text))).YAML(); err != nil || string(again) != string(text) {
-		t.Errorf("%v, read back:\n%s", err, again)
-	}
 }
 
 // converted is the plain file with some of its params changed.

@@ -84,10 +84,7 @@ func TestBudgets(t *testing.T) {
 			}
 			a.SetTraining(false)
 			for range 2 {
-				got := between(t, func() error {
-					_, err := a.Act(w.Now())
-					return err
-				})
+				got := between(t, func() error { _, err := a.Act(w.Now()); return err })
 				if got.reads != 1 || got.writes > 1 || got.blocking != 0 { // Record may have sent the observations
 					t.Errorf("a step of evaluation has %+v", got)
 				}
