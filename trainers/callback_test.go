@@ -53,10 +53,13 @@ func (d diary) OnEvaluation(t *trainers.Trainer, e trainers.Evaluation) error {
 }
 
 // Callbacks are called in the order that Callback promises, with figures counted and files written before them.
+// OnRender is given a picture every render_interval.
 func TestCallbacks(t *testing.T) {
 	var lines []string
+	var drawn []int64
 	cfg := trainers.Config{Timesteps: 16, Seed: 11, Directory: t.TempDir(), Name: "run", CheckpointInterval: every(16),
-		EvaluationInterval: every(16)}
+		EvaluationInterval: every(16), RenderInterval: 5,
+		OnRender: func(at int64, _ image.Image) error { drawn = append(drawn, at); return nil }}
 	cfg.Callbacks = []trainers.Callback{trainers.BaseCallback{}, diary{"a", &lines, nil},
 		diary{"b", &lines, func(line string) error {
 			if strings.HasPrefix(line, "16 b step") {
@@ -85,8 +88,8 @@ func TestCallbacks(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(want, lines); diff != "" || tr.Episodes() == 0 {
-		t.Errorf("-want +called:\n%s", diff)
+	if diff := cmp.Diff(want, lines); diff != "" || tr.Episodes() == 0 || !slices.Equal(drawn, []int64{5, 10, 15}) {
+		t.Errorf("pictures are drawn at %v; -want +called:\n%s", drawn, diff)
 	}
 }
 
@@ -119,8 +122,8 @@ func TestCallbacksEndTheRun(t *testing.T) {
 			written, wrong := tracking.ReadFile(filepath.Join(tr.Dir(), tracking.ScalarsFile))
 			if err != nil || len(names) != 1 || filepath.Base(names[0]) != fmt.Sprintf("agent_%d.safetensors", at) ||
 				!shown.list[0].ended || wrong != nil || len(written) == 0 || end != fmt.Sprintf("%d b step of 4", at) {
-				t.Errorf("%s: %v at timestep %d with %q; the bar: %+v; %d tracked values, %v; the last call is %q", what,
-					err, at, names, shown.list[0], len(written), wrong, end)
+				t.Errorf("%s: %v at timestep %d with %q; the bar: %+v; %d values, %v; the last call is %q", what, err,
+					at, names, shown.list[0], len(written), wrong, end)
 			}
 			stop = nil
 			if err := tr.Train(t.Context()); err != nil || tr.Timestep() != 40 {

@@ -25,7 +25,7 @@ func TestFoldersAreNotMixed(t *testing.T) {
 		"figures": {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "checkpoints")) }, false,
 			"holds a run already; set Resume"},
 		"a population": {func(dir string) error {
-			return errors.Join(os.Mkdir(dir+"/000", 0o755), os.WriteFile(dir+"/000/journal.jsonl", []byte("{}\n"), 0o644))
+			return errors.Join(os.Mkdir(dir+"/0", 0o755), os.WriteFile(dir+"/0/journal.jsonl", []byte("{}\n"), 0o644))
 		}, true, "holds a population"},
 	} {
 		cfg := run(t, 12)
@@ -84,7 +84,7 @@ func TestStopReason(t *testing.T) {
 		reason error
 	}{{5, reason}, {20, nil}} {
 		if err := tr.Train(t.Context()); err != nil || tr.Timestep() != x.at || tr.StopReason() != x.reason {
-			t.Errorf("%v at timestep %d, because %v; want %v at %d", err, tr.Timestep(), tr.StopReason(), x.reason, x.at)
+			t.Errorf("%v at timestep %d, because %v; want %+v", err, tr.Timestep(), tr.StopReason(), x)
 		}
 	}
 	s, step := tr.Step(t.Context())

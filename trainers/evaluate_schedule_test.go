@@ -178,8 +178,8 @@ func TestEvaluationFigures(t *testing.T) {
 			t.Errorf("%s: %s, want %s", tag, got, want)
 		}
 	}
-	if names := checkpoints(t, tr.Dir()); len(names) != 3 {
-		t.Errorf("checkpoints %q, want the best and two more", names)
+	if names := checkpoints(t, tr.Dir()); len(names) != 2 {
+		t.Errorf("checkpoints %q, want two", names)
 	}
 	saved := best(t, tr)
 	if d := agenttest.Differences(agenttest.Through(t, evaluated), saved.Snapshot); len(d) > 0 {
@@ -257,8 +257,9 @@ func TestStopAtReturn(t *testing.T) {
 		cfg         trainers.Config
 		first, last int64
 	}{
-		{trainers.Config{Timesteps: 100, Directory: t.TempDir(), Name: "run", StopAtReturn: &goal, EvaluationEpisodes: 4,
-			EvaluationInterval: agents.Interval{Auto: true}, EvaluationEnv: grades(t, 10, 49, 50)}, 30, 30},
+		{trainers.Config{Timesteps: 100, Directory: t.TempDir(), Name: "run", StopAtReturn: &goal,
+			EvaluationEpisodes: 4, EvaluationInterval: agents.Interval{Auto: true},
+			EvaluationEnv: grades(t, 10, 49, 50)}, 30, 30},
 		{trainers.Config{Timesteps: 200, StopAtEpisodeReturn: &high}, 200, 200},
 		{trainers.Config{Timesteps: 200, StopAtEpisodeReturn: &low}, 8, 192},
 	} {

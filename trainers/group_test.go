@@ -160,7 +160,6 @@ func TestNewGroupRefuses(t *testing.T) {
 		{nil, nil, "at least one agent"},
 		{[]agents.Agent{a, b, a}, nil, "agents 0 and 2 of the group are the same"},
 		{[]agents.Agent{a, small(motion)}, nil, "AMP observation space"},
-		{[]agents.Agent{seated{a}}, nil, "is for one agent, and the environment has seats for 1 (left)"},
 		{[]agents.Agent{a, b}, []int{1, 0}, "the scope of agent 1 is 0"},
 		{[]agents.Agent{a, bound}, []int{2, 2}, "agent 1 acts in 3 environments, its scope is 2"},
 	} {
@@ -213,20 +212,12 @@ func ExampleNewGroup() {
 	// Output: <nil> 8 [3 5] 0.001
 }
 
-// seated is an agent made for an environment with a seat.
-type seated struct{ agents.Agent }
-
-func (s seated) Spaces() spaces.Set {
-	sp := s.Agent.Spaces()
-	return spaces.NewSeats(sp.State, spaces.Seat{Name: "left", Observation: sp.Observation, Action: sp.Action})
-}
-
 // minimal is an agent that can do nothing but what agents.Agent asks for. It always takes action 0.
 type minimal struct {
-	sp                                spaces.Set
-	training                          bool
-	recorded, updates, evaluationActs int
-	actions                           []float32
+	sp                spaces.Set
+	training          bool
+	recorded, updates int
+	actions           []float32
 }
 
 func newMinimal(sp spaces.Set) *minimal { return &minimal{sp: sp, training: true} }
@@ -242,9 +233,6 @@ func (m *minimal) SetTraining(on bool) (was bool) {
 }
 
 func (m *minimal) Act(in agents.Observation) ([]float32, error) {
-	if !m.training {
-		m.evaluationActs++
-	}
 	n := len(in.Observations) / m.sp.Observation.Width() * m.sp.Action.Width()
 	if len(m.actions) != n {
 		m.actions = make([]float32, n)
@@ -275,18 +263,15 @@ func TestMinimalAgent(t *testing.T) {
 		WriteInterval: every(8)})
 	must(t, tr.Train(t.Context()))
 	e := value(tr.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 4}))(t)
-	if agent.updates != 10 || tr.Episodes() == 0 || e.Episodes != 4 || agent.evaluationActs == 0 || !agent.training {
+	if agent.updates != 10 || tr.Episodes() == 0 || e.Episodes != 4 || !agent.training {
 		t.Errorf("%+v after %d episodes: %+v", agent, tr.Episodes(), e)
 	}
 	must(t, tr.Close())
 	if n := len(scalars(t, filepath.Join(dir, "run"))); n == 0 || len(checkpoints(t, filepath.Join(dir, "run"))) != 0 {
 		t.Errorf("%d tracked values and a checkpoint", n)
 	}
-	for key, cfg := range map[string]trainers.Config{
-		"checkpoint_interval": {CheckpointInterval: every(8)}, "resume": {Resume: true, Name: "run"},
-	} {
-		refused(trainers.New(env, agent, cfg))(t, key, "agents.Snapshotter", key)
-	}
+	refused(trainers.New(env, agent, trainers.Config{CheckpointInterval: every(8)}))(t, "checkpoints",
+		"agents.Snapshotter", "checkpoint_interval")
 	tr = sequential(t, env, agent, trainers.Config{})
 	_, snapshot := tr.Snapshot()
 	wantError(t, "Snapshot", snapshot, "agents.Snapshotter")

@@ -133,7 +133,7 @@ func TestNewTraineeOwns(t *testing.T) {
 		want    string
 	}{
 		"no agent":       {errors.New("no luck"), trainers.Config{}, "no luck"},
-		"its evaluation": {nil, trainers.Config{EvaluationInterval: every(5)}, "a population evaluates its members itself"},
+		"its evaluation": {nil, trainers.Config{EvaluationInterval: every(5)}, "evaluates its members itself"},
 		"a bad setting":  {nil, trainers.Config{Timesteps: -1}, `"timesteps" is -1`},
 		"nothing wrong":  {nil, trainers.Config{}, ""},
 	} {
@@ -163,7 +163,8 @@ func TestTraineeCompletesLastUpdate(t *testing.T) {
 	for _, at := range []int{7, 8} {
 		inner := value(classic.NewCartPole(classic.Config{NumEnvs: 2}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		env := &faulty{Env: inner, at: at + 1, fault: func(s *envs.Step) (*envs.Step, error) { cancel(); return s, nil }}
+		stop := func(s *envs.Step) (*envs.Step, error) { cancel(); return s, nil }
+		env := &faulty{Env: inner, at: at + 1, fault: stop}
 		m := value(trainers.NewTrainee(env, func() (agents.Agent, error) {
 			return smallPPO(t, inner.Spaces(), 1, map[string]any{"rollouts": 8}), nil
 		}, trainers.Config{Seed: 1}))(t)

@@ -93,9 +93,10 @@ func ranksTrain(t *testing.T, newEnv func(n int) (envs.Env, error)) {
 				func(tr *trainers.Trainer) error {
 					opened, begun := tr.Open(t.Context()), tr.Timestep()
 					err := errors.Join(opened, tr.Train(t.Context()))
-					if begun != run.begin || tr.Steps() != int64(run.timesteps*8) || (tr.Dir() == "") != (g.Rank() > 0) {
+					if steps := tr.Steps(); begun != run.begin || steps != int64(run.timesteps*8) ||
+						(tr.Dir() == "") != (g.Rank() > 0) {
 						t.Errorf("rank %d begins at timestep %d, makes %d environment steps and writes to %q", g.Rank(),
-							begun, tr.Steps(), tr.Dir())
+							begun, steps, tr.Dir())
 					}
 					metrics[g.Rank()], snaps[g.Rank()] = tr.Metrics(), map[string][]byte{}
 					snap, wrong := tr.Agent().(agents.Snapshotter).Snapshot(agents.SnapshotOptions{})

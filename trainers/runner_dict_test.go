@@ -38,10 +38,9 @@ func TestDict(t *testing.T) {
 		text string
 		env  envs.Env
 	}{
-		"ppo": {ppoYAML, pendulum(t)},
-		"amp": {strings.Replace(ampYAML, "SEPARATE", "true", 1), walkers(t)},
-		"without a trainer": {"{seed: 3, models: {mlp: [8]}, agent: {class: PPO}, trainer: null}",
-			pendulum(t)},
+		"ppo":                          {ppoYAML, pendulum(t)},
+		"amp":                          {strings.Replace(ampYAML, "SEPARATE", "true", 1), walkers(t)},
+		"without a trainer and a seed": {"{models: {mlp: [8]}, agent: {class: PPO}, trainer: null}", pendulum(t)},
 		"mappo with settings and models of each agent": {mappoYAML, games(t)},
 	} {
 		weights, full := fromDict(t, value(config.FromYAML([]byte(x.text)))(t), x.env)
@@ -114,18 +113,5 @@ func TestSeveralAgents(t *testing.T) {
 	} {
 		text := strings.Replace(mappoYAML, change[0], change[1], 1)
 		refused(trainers.FromYAML([]byte(text), games(t)))(t, change[1], want)
-	}
-}
-
-// A seed that nobody gave is drawn, and is in the dictionary.
-func TestDictHasTheDrawnSeed(t *testing.T) {
-	env, seeds := pendulum(t), map[any]bool{}
-	for range 3 {
-		_, full := fromDict(t, map[string]any{"models": map[string]any{"mlp": []any{8}},
-			"agent": map[string]any{"class": "PPO"}}, env)
-		seeds[full["seed"]] = true
-	}
-	if len(seeds) != 3 {
-		t.Errorf("three runs have the seeds %v", seeds)
 	}
 }

@@ -119,8 +119,9 @@ func TestBlockedEnvironment(t *testing.T) {
 		waited := time.Since(cancelled)
 		_, step := tr.Step(t.Context())
 		wantError(t, "Train", err, trainers.ErrBlocked.Error(), " of *trainers_test.closing has not returned")
-		if saved := checkpoints(t, tr.Dir()); errors.Is(err, context.Canceled) || !errors.Is(step, trainers.ErrBlocked) ||
-			len(saved) != 0 || waited > 3*time.Second {
+		saved := checkpoints(t, tr.Dir())
+		if errors.Is(err, context.Canceled) || !errors.Is(step, trainers.ErrBlocked) || len(saved) != 0 ||
+			waited > 3*time.Second {
 			t.Errorf("call %d: %v after %v, saved %q; a step afterwards: %v", at, err, waited, saved, step)
 		}
 		if must(t, tr.Close()); busy.closed != 0 {

@@ -287,7 +287,8 @@ func TestBroken(t *testing.T) {
 			return w.Journal(), errors.Join(err, w.Close())
 		}
 		// The better member has published the weights that the other is to copy.
-		must.Get(join(t.Context(), 1, func(m pbt.Member) (pbt.Trainee, error) { return fakes(&logs{}, nil)(nil, m) }))(t)
+		alone := func(m pbt.Member) (pbt.Trainee, error) { return fakes(&logs{}, nil)(nil, m) }
+		must.Get(join(t.Context(), 1, alone))(t)
 		fault := func(rank int, call string) error {
 			if rank == 1 && call == what {
 				panic("the simulator is gone")

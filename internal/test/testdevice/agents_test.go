@@ -126,7 +126,8 @@ var variants = []variant{
 		"discriminator_gradient_penalty_samples": "interpolated", "replay_admission_probability": 0.3}},
 	{name: "amp, least squares", spaces: gait, amp: activated("sigmoid"),
 		settings: map[string]any{"discriminator_loss": "lsgan", "value_clip": 0}},
-	{name: "amp as skrl 2.0", spaces: gait, amp: activated("tanh"), settings: map[string]any{"compatibility": "skrl-2.0"}},
+	{name: "amp as skrl 2.0", spaces: gait, amp: activated("tanh"),
+		settings: map[string]any{"compatibility": "skrl-2.0"}},
 	{name: "amp as skrl 2.1", spaces: gait, amp: activated("softplus"),
 		settings: map[string]any{"compatibility": "skrl-2.1"}},
 }

@@ -66,8 +66,8 @@ func TestCaptureRefuses(t *testing.T) {
 	}
 }
 
-// Results hold nothing before the first replay. What is freed in a capture stays the graph's: others may not use it, the
-// graph may, and when it is dropped it is free. Fresh memory is NaN. A graph that reads freed memory is refused.
+// Results hold nothing before the first replay. What is freed in a capture stays the graph's: others may not use it,
+// the graph may, and when it is dropped it is free. Fresh memory is NaN. A graph that reads freed memory is refused.
 func TestCaptureMemory(t *testing.T) {
 	g, s := graph(t), on(t, 0)
 	// One tensor is much larger than what libtorch's threads still hold of earlier tests, and free in the meantime.
