@@ -25,7 +25,8 @@ func TestFoldersAreNotMixed(t *testing.T) {
 		"figures": {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "checkpoints")) }, false,
 			"holds a run already; set Resume"},
 		"a population": {func(dir string) error {
-			return errors.Join(os.Mkdir(dir+"/0", 0o755), os.WriteFile(dir+"/0/journal.jsonl", []byte("{}\n"), 0o644))
+			file := filepath.Join(dir, "000", "journal.jsonl")
+			return errors.Join(os.Mkdir(filepath.Dir(file), 0o755), os.WriteFile(file, []byte("{}\n"), 0o644))
 		}, true, "holds a population"},
 	} {
 		cfg := run(t, 12)

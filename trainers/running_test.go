@@ -60,10 +60,17 @@ func TestEpisodesOfSeveralWeights(t *testing.T) {
 		advance(t, donor, 14)
 		advance(t, m, 4)
 		takeOver(t, m, c.snap(mustSnapshot(t, m), mustSnapshot(t, donor)))
+		saved := mustSnapshot(t, m)
 		advance(t, m, 8)
 		if got := m.Samples("episode.length", 99); !slices.Equal(got, c.want) ||
 			len(m.Samples("episode.lowest", 99)) != len(got) {
 			t.Errorf("%s: episodes of %v are counted, want %v", name, got, c.want)
+		}
+		if c.taker.SaveBuffers { // a member that is saved after the takeover and goes on elsewhere is the same
+			resumed := scholar(t, 3, c.taker)
+			must(t, resumed.Restore(saved))
+			advance(t, resumed, 8)
+			sameStanding(t, name, m, resumed)
 		}
 	}
 }
