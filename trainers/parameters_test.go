@@ -71,11 +71,13 @@ func mustSnapshot(t testing.TB, m *trainers.Trainee) *checkpoint.Snapshot {
 	return agenttest.Through(t, snap)
 }
 
-// New values are never applied within an episode. They apply to every episode that begins after they were set, and at a
-// reset to all environments.
+// New values are never applied within an episode. They apply to every episode that begins after they were set, also in a
+// run that is resumed meanwhile, and at a reset to all environments.
 func TestParametersWaitForEpisodes(t *testing.T) {
-	m := scholar(t, 5, trainers.Config{Seed: 1}) // episodes of 3 to 7 steps
+	cfg := trainers.Config{Seed: 1, SaveBuffers: true}
+	m := scholar(t, 5, cfg) // episodes of 3 to 7 steps
 	scaleAt, latest := map[int]float64{}, 1.0
+	var saved *checkpoint.Snapshot
 	for k := range 60 {
 		if k%7 == 0 { // before the first step, too
 			latest = 2 + float64(k)
@@ -95,7 +97,14 @@ func TestParametersWaitForEpisodes(t *testing.T) {
 					e.Env, begun+1, k+1, e.Metrics["lowest"], e.Metrics["highest"], want)
 			}
 		}
+		if k == 56 { // some episodes wait for values
+			saved = mustSnapshot(t, m)
+		}
 	}
+	resumed := scholar(t, 5, cfg)
+	must(t, resumed.Restore(saved))
+	advance(t, resumed, 3)
+	sameStanding(t, "resumed", m, resumed)
 	forgets := student(t, lessons(t, 5, false), trainers.Config{Seed: 1})
 	advance(t, forgets, 2)
 	set(t, forgets, map[string]float64{"env.scale": 9})
