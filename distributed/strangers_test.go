@@ -1,7 +1,6 @@
 package distributed
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +23,6 @@ var messages = map[string][]byte{
 	"a request":            []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
 	"64 kB of noise":       noise(),
 	"a length of 2^63 − 1": append([]byte{0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, "abc"...),
-	"ones":                 bytes.Repeat([]byte{0xff}, 1000),
 }
 
 func noise() []byte {

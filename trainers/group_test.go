@@ -157,7 +157,6 @@ func TestNewGroupRefuses(t *testing.T) {
 		scopes []int
 		want   string
 	}{
-		{nil, nil, "at least one agent"},
 		{[]agents.Agent{a, b, a}, nil, "agents 0 and 2 of the group are the same"},
 		{[]agents.Agent{a, small(motion)}, nil, "AMP observation space"},
 		{[]agents.Agent{a, b}, []int{1, 0}, "the scope of agent 1 is 0"},

@@ -171,7 +171,6 @@ func TestRestoreIsAllOrNothing(t *testing.T) {
 		{"state", "abc", ""}, {"curriculum", "abc", "curriculum"},
 		{"episodes", "\x01\x01", "environment/episodes: it is of 2 environments, here are 3"},
 		{"parameters", `{"format":2}`, "parameters"},
-		{"parameters", `{"format":1,"target":{"scale":1000}}`, "parameters"},
 		{"parameters", `{"format":1,"target":{},"current":[{"values":{},"environments":[0,1,1]}]}`, "parameters"},
 		{"parameters", `{"format":1,"target":{},"current":[{"values":{"x":1},"environments":[0,1,2]}]}`, "parameters"},
 	} {

@@ -134,7 +134,6 @@ func TestNewTraineeOwns(t *testing.T) {
 	}{
 		"no agent":       {errors.New("no luck"), trainers.Config{}, "no luck"},
 		"its evaluation": {nil, trainers.Config{EvaluationInterval: every(5)}, "evaluates its members itself"},
-		"a bad setting":  {nil, trainers.Config{Timesteps: -1}, `"timesteps" is -1`},
 		"nothing wrong":  {nil, trainers.Config{}, ""},
 	} {
 		env, agent := &closing{Env: newCartPoles(t)}, &closingAgent{}

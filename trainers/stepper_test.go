@@ -65,8 +65,6 @@ var faults = map[string]struct {
 		"returned 0 values of Observations from Step, want 16"},
 	"terminated": {3, func(s *envs.Step) (*envs.Step, error) { s.Terminated = nil; return s, nil },
 		"returned 0 values of Terminated"},
-	"active seats": {1, func(s *envs.Step) (*envs.Step, error) { s.Seats.Active = make([]bool, 4); return s, nil },
-		"returned 4 values of Seats.Active from Reset, want 0"},
 	"an episode": {3, func(s *envs.Step) (*envs.Step, error) { s.Episodes = []envs.Episode{{Env: 4}}; return s, nil },
 		"returned an episode of environment 4; there are 4"},
 }

@@ -165,7 +165,6 @@ func TestRefuses(t *testing.T) {
 		{env, agent, trainers.Config{StopAtReturn: &goal}, `"stop_at_return" needs "evaluation_interval"`},
 		{env, agent, trainers.Config{Best: "evaluation.return"}, `which need "evaluation_interval"`},
 		{&opaque{env}, agent, trainers.Config{EvaluationInterval: every(5)}, "give Config.EvaluationEnv"},
-		{env, agent, trainers.Config{Callbacks: []trainers.Callback{nil}}, "callback 0 is nil"},
 		{env, agent, trainers.Config{Callbacks: []trainers.Callback{&tally{name: "a"}, &tally{name: "a"}}},
 			"StateName"},
 		{env, other, trainers.Config{},

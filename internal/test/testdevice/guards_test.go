@@ -35,7 +35,6 @@ func TestMixedDevices(t *testing.T) {
 	gen := generator(t, 1)
 	for name, mix := range map[string]func(with *tensor.Scope){
 		"add":       func(with *tensor.Scope) { s.Add(s.Ones(2), with.Ones(2)) },
-		"cat":       func(with *tensor.Scope) { s.Cat(0, s.Ones(2), with.Ones(2)) },
 		"linear":    func(with *tensor.Scope) { s.Linear(s.Ones(2, 2), with.Ones(2, 2), s.Ones(2)) },
 		"generator": func(*tensor.Scope) { s.Multinomial(gen, s.Ones(2, 3), 1) },
 	} {
@@ -81,7 +80,6 @@ func TestCounts(t *testing.T) {
 		want testdevice.Counts
 	}{
 		"kernel": {func() { s.Exp(x) }, testdevice.Counts{Launches: 1}},
-		"item":   {func() { _, _ = tensor.Item(s.Select(x, 0, 1)) }, testdevice.Counts{Reads: 1}},
 		"read":   {func() { _, _ = tensor.Float32s(x) }, testdevice.Counts{Reads: 1}},
 		"write":  {func() { _ = tensor.Write(x, []float32{1, 2, 3, 4}) }, testdevice.Counts{Writes: 1}},
 		"move": {func() { s.To(host.Ones(2), tensor.Float32, s.Device()) },
