@@ -77,7 +77,7 @@ func TestParametersWaitForEpisodes(t *testing.T) {
 	cfg := trainers.Config{Seed: 1, SaveBuffers: true}
 	m := scholar(t, 5, cfg) // episodes of 3 to 7 steps
 	scaleAt, latest := map[int]float64{}, 1.0
-	var saved *checkpoint.Snapshot
+	var saved []*checkpoint.Snapshot
 	for k := range 60 {
 		if k%7 == 0 { // before the first step, too
 			latest = 2 + float64(k)
@@ -97,14 +97,17 @@ func TestParametersWaitForEpisodes(t *testing.T) {
 					e.Env, begun+1, k+1, e.Metrics["lowest"], e.Metrics["highest"], want)
 			}
 		}
-		if k == 56 { // some episodes wait for values
-			saved = mustSnapshot(t, m)
+		if k == 55 || k == 56 { // episodes have just begun, and then others wait for values
+			saved = append(saved, mustSnapshot(t, m))
 		}
 	}
-	resumed := scholar(t, 5, cfg)
-	must(t, resumed.Restore(saved))
-	advance(t, resumed, 3)
-	sameStanding(t, "resumed", m, resumed)
+	for i, snap := range saved {
+		resumed := scholar(t, 5, cfg)
+		must(t, resumed.Restore(snap))
+		set(t, resumed, map[string]float64{"env.scale": latest})
+		advance(t, resumed, 4-i)
+		sameStanding(t, fmt.Sprint("resumed before step ", 57+i), m, resumed)
+	}
 	forgets := student(t, lessons(t, 5, false), trainers.Config{Seed: 1})
 	advance(t, forgets, 2)
 	set(t, forgets, map[string]float64{"env.scale": 9})

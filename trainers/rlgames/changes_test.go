@@ -151,8 +151,6 @@ var changes = []change{
 		err: `"params.config.central_value_config.mini_epochs" is 5: gorl's networks learn together`},
 	{set: centralValue + " config.central_value_config.minibatch_size=1024",
 		err: "give agent.params.config.central_value_config.minibatch_size=512"},
-	{set: centralValue + " config.central_value_config.e_clip=0.1",
-		err: `"params.config.central_value_config.e_clip" is 0.1`},
 	{set: centralValue + " config.central_value_config.network=null", err: "it has no mlp"},
 
 	{set: ampKeys, want: map[string]string{
