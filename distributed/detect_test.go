@@ -74,9 +74,6 @@ func TestDetect(t *testing.T) {
 		{"srun with the user's address", slurmStep +
 			"SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 SLURM_GTIDS=0,1 MASTER_ADDR=n01.ib MASTER_PORT=7000",
 			place{0, 3, 0, 2, "n01.ib:7000", "41.0/0", 0, "Slurm"}},
-		{"PyTorchJob", pod + "PET_NODE_RANK=2 PET_NNODES=3", place{2, 3, 0, 1, "job-master-0:23456",
-			"job-master-0:23456/0",
-			0, "Kubeflow's PyTorchJob"}},
 		{"PyTorchJob with nprocPerNode", strings.Replace(pod, "=3", "=12", 1) +
 			"PET_NODE_RANK=2 PET_NNODES=3 PET_NPROC_PER_NODE=4",
 			place{2, 3, 0, 1, "job-master-0:23456", "job-master-0:23456/0", 0, "Kubeflow's PyTorchJob"}},
@@ -93,7 +90,6 @@ func TestDetect(t *testing.T) {
 			"SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 SLURM_GTIDS=0,1 SLURM_PTY_PORT=45853",
 			place{}},
 		{"an Indexed Job that does something else", "JOB_COMPLETION_INDEX=1", place{}},
-		{"settings of torchrun", "PET_NNODES=2 PET_NPROC_PER_NODE=2 PET_NODE_RANK=1", place{}},
 		{"switched off", elastic + "GORL_DISTRIBUTED=off", place{}},
 	} {
 		got, ok, err := distributed.Detect(environ(x.env))
@@ -111,29 +107,20 @@ func TestDetectRefuses(t *testing.T) {
 			"RANK and WORLD_SIZE: WORLD_SIZE is not set; want a whole number (set both, or " +
 				"GORL_DISTRIBUTED=kubernetes in the pods of an Indexed Job, or GORL_DISTRIBUTED=off to train alone)"},
 		{"RANK=2 WORLD_SIZE=2 MASTER_ADDR=a", `RANK is "2"; want a whole number from 0 to 1`},
-		{"RANK=0 WORLD_SIZE=2", "MASTER_ADDR is not set; want the name or address of rank 0's machine"},
-		{"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=70000",
-			`MASTER_PORT is "70000"; want a whole number from 1 to 65535`},
 		{"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a LOCAL_RANK=1",
 			"LOCAL_WORLD_SIZE is not set; want a whole number (WORLD_SIZE is 2; LOCAL_RANK needs it)"},
-		{elastic + "MASTER_ADDR=a TORCHELASTIC_RUN_ID=x TORCHELASTIC_RESTART_COUNT=-1",
-			`started by torchrun: TORCHELASTIC_RESTART_COUNT is "-1"`},
-		{strings.ReplaceAll(ompi, "WORLD_SIZE=2", "WORLD_SIZE=4"), "Open MPI: MASTER_ADDR is not set"},
 		{strings.Replace(step, "NODELIST=n[01-02] SLURM_STEP_TASKS", "NODELIST=n[01-0x] SLURM_STEP_TASKS", 1),
 			`SLURM_STEP_NODELIST is "n[01-0x]": "01-0x" is not a range`},
 		{strings.Replace(step, "PER_NODE=2,1 SLURM_LAUNCH", "PER_NODE=2(y3) SLURM_LAUNCH", 1),
 			`SLURM_STEP_TASKS_PER_NODE is "2(y3)", and SLURM_NODEID is 0: want numbers of tasks like 2(x3),1`},
-		{pod + "PET_NNODES=2 PET_NPROC_PER_NODE=2", `RANK is "2"; want a whole number from 0 to 1 (PET_NNODES is 2)`},
 		{strings.Replace(pod, "RANK=2", "RANK=1", 1) + "PET_NNODES=2 PET_NPROC_PER_NODE=2",
 			"WORLD_SIZE is 3; want PET_NNODES, which is 2, or that times PET_NPROC_PER_NODE"},
 		{"GORL_DISTRIBUTED=yes", `GORL_DISTRIBUTED is "yes"; want off or kubernetes`},
-		{"GORL_DISTRIBUTED=kubernetes JOB_COMPLETION_INDEX=1",
-			"WORLD_SIZE is not set; want a whole number (Kubernetes does not tell a pod how many there are"},
 	} {
-		p, ok, err := distributed.Detect(environ(x.env))
-		if ok || err == nil || !strings.Contains(err.Error(), x.want) || !strings.HasPrefix(err.Error(),
-			"distributed: ") {
-			t.Errorf("%s:\n%+v, %v, %v\nwant an error with %s", x.env, p, ok, err, x.want)
+		if _, ok, err := distributed.Detect(environ(x.env)); ok {
+			t.Errorf("%s: accepted", x.env)
+		} else {
+			must.RefuseAs(t, x.env, err, x.want, "distributed: ")
 		}
 	}
 }
@@ -143,16 +130,11 @@ func TestPlaceEnviron(t *testing.T) {
 	p := distributed.Place{Rank: 3, Size: 4, LocalRank: 1, LocalSize: 2, Address: "[::1]:40000", Run: "a/b/2",
 		Attempt:  2,
 		Launcher: "somebody else"}
-	words, err := p.Environ(strings.Fields(elastic + pod + slurmStep +
-		"TORCHELASTIC_RUN_ID=9 PET_NNODES=3 TORCHELASTIC_USE_AGENT_STORE=False GORL_DISTRIBUTED=kubernetes"))
-	must.Do(t, err)
+	words := must.Get(p.Environ(strings.Fields(elastic + pod + slurmStep +
+		"TORCHELASTIC_RUN_ID=9 PET_NNODES=3 TORCHELASTIC_USE_AGENT_STORE=False GORL_DISTRIBUTED=kubernetes")))(t)
 	got, ok, err := distributed.Detect(environ(strings.Join(words, "\n")))
 	if diff := cmp.Diff(p, got); !ok || err != nil || diff != "" || got.ID() != "a/b" {
 		t.Errorf("%v, %v, id %s (-want +got):\n%s", ok, err, got.ID(), diff)
-	}
-	if _, err := (distributed.Place{Size: 1, Address: "nowhere"}).Environ(nil); err == nil ||
-		!strings.Contains(err.Error(), `"nowhere"; want host:port`) {
-		t.Errorf("without a port: %v", err)
 	}
 }
 

@@ -67,79 +67,47 @@ func TestSum(t *testing.T) {
 func TestBytes(t *testing.T) {
 	for _, err := range inRanks(t, 3, DefaultConfig(), func(g *Group, _ *tensor.Scope) error {
 		got, err := g.GatherBytes([]byte(strings.Repeat("x", 2*g.Rank())))
-		if err != nil {
-			return err
+		none, err2 := g.GatherBytes(nil)
+		one, err3 := g.BroadcastBytes(1, fmt.Appendf(nil, "of rank %d", g.Rank()))
+		if fmt.Sprintf("%s %s %s", got, none, one) != "[ xx xxxx] [  ] of rank 1" {
+			err = fmt.Errorf("rank %d has %s, %s and %s: %w", g.Rank(), got, none, one, err)
 		}
-		if diff := cmp.Diff([][]byte{{}, []byte("xx"), []byte("xxxx")}, got); diff != "" {
-			return fmt.Errorf("gathered (-want +got):\n%s", diff)
-		}
-		if got, err = g.GatherBytes(nil); err != nil || len(got) != 3 {
-			return fmt.Errorf("gathered nothing as %v: %w", got, err)
-		}
-		one, err := g.BroadcastBytes(1, fmt.Appendf(nil, "of rank %d", g.Rank()))
-		if string(one) != "of rank 1" {
-			return fmt.Errorf("rank %d has %q: %w", g.Rank(), one, err)
-		}
-		none, err := g.BroadcastBytes(0, nil)
-		if len(none) != 0 || err != nil {
-			return fmt.Errorf("rank %d has %q: %w", g.Rank(), none, err)
-		}
-		return nil
+		return errors.Join(err, err2, err3)
 	}) {
 		must.Do(t, err)
 	}
 }
 
-// A rank that leaves is named by the others, with its reason, wherever it is among them.
+// A rank that leaves is named by the others, with its reason, wherever it is among them, and so is one that ends
+// without a word.
 func TestLeave(t *testing.T) {
-	for _, leaver := range []int{0, 1, 2} {
-		errs := inRanks(t, 3, DefaultConfig(), func(g *Group, s *tensor.Scope) error {
+	for leaver, reason := range []string{"the simulator has crashed", "the disk is full", ""} {
+		cfg := DefaultConfig()
+		if reason == "" {
+			cfg.Timeout = 500 * time.Millisecond
+		}
+		var left sync.WaitGroup
+		left.Add(2)
+		errs := inRanks(t, 3, cfg, func(g *Group, s *tensor.Scope) error {
 			x := s.Ones(1000)
 			g.Sum(s, x)
-			if g.Rank() == leaver {
-				g.Leave(errors.New("the simulator has crashed"))
-				return nil
+			switch {
+			case g.Rank() != leaver:
+				defer left.Done()
+				g.Sum(s, x)
+			case reason == "":
+				left.Wait() // until the others have given up
+			default:
+				g.Leave(errors.New(reason))
 			}
-			g.Sum(s, x)
 			return s.Err()
 		})
 		for r, err := range errs {
-			if r == leaver {
-				continue
-			}
 			var peer *PeerError
-			if !errors.As(err, &peer) || !cmp.Equal(peer.Ranks, []int{leaver}) ||
-				peer.Reason != "the simulator has crashed" {
+			if r != leaver && (!errors.As(err, &peer) || !cmp.Equal(peer.Ranks, []int{leaver}) ||
+				reason != "" && peer.Reason != reason || reason == "" && !strings.Contains(err.Error(), "has died")) {
 				t.Errorf("rank %d: %v", r, err)
 			}
-		}
-	}
-}
-
-// A rank that does not come in time is named, and so is one that ends without a word.
-func TestSilent(t *testing.T) {
-	cfg := DefaultConfig()
-	cfg.Timeout = 500 * time.Millisecond
-	release := make(chan struct{})
-	var waiting sync.WaitGroup
-	waiting.Add(2)
-	go func() { waiting.Wait(); close(release) }()
-	errs := inRanks(t, 3, cfg, func(g *Group, s *tensor.Scope) error {
-		x := s.Ones(1000)
-		g.Sum(s, x)
-		if g.Rank() == 1 {
-			<-release
-			return nil
-		}
-		defer waiting.Done()
-		g.Sum(s, x)
-		return s.Err()
-	})
-	for _, r := range []int{0, 2} {
-		var peer *PeerError
-		if !errors.As(errs[r], &peer) || !cmp.Equal(peer.Ranks, []int{1}) ||
-			!strings.Contains(errs[r].Error(), "rank 1 has died") {
-			t.Errorf("rank %d: %v", r, errs[r])
 		}
 	}
 }
@@ -171,14 +139,8 @@ func TestSumNCCL(t *testing.T) {
 func TestFromDict(t *testing.T) {
 	want := DefaultConfig()
 	want.Backend, want.Timeout = "gloo", 90*time.Second
-	got, err := FromDict(map[string]any{"backend": "gloo", "timeout": "90s"})
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+	must.Equal(t, "settings", want, must.Get(FromDict(map[string]any{"backend": "gloo", "timeout": "90s"}))(t))
+	for key, value := range map[string]any{"backend": "mpi", "timeout": "0s", "timeuot": "5m"} {
+		must.RefusedAs(FromDict(map[string]any{key: value}))(t, value, key)
 	}
-	for key, value := range map[string]any{"backend": "mpi", "timeout": "0s", "join_timeout": 5, "timeuot": "5m"} {
-		if _, err := FromDict(map[string]any{key: value}); err == nil || !strings.Contains(err.Error(), key) {
-			t.Errorf("%s: %v gives %v; want an error that names the key", key, value, err)
-		}
-	}
-	must.RefuseAs(t, "the zero value", Config{}.Validate(), `"backend" is ""`, `"timeout" is `, `"join_timeout" is `)
 }

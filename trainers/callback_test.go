@@ -1,7 +1,6 @@
 package trainers_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"image"
@@ -54,10 +53,13 @@ func (d diary) OnEvaluation(t *trainers.Trainer, e trainers.Evaluation) error {
 }
 
 // Callbacks are called in the order that Callback promises, with figures counted and files written before them.
+// OnRender is given a picture every render_interval.
 func TestCallbacks(t *testing.T) {
 	var lines []string
+	var drawn []int64
 	cfg := trainers.Config{Timesteps: 16, Seed: 11, Directory: t.TempDir(), Name: "run", CheckpointInterval: every(16),
-		EvaluationInterval: every(16)}
+		EvaluationInterval: every(16), RenderInterval: 5,
+		OnRender: func(at int64, _ image.Image) error { drawn = append(drawn, at); return nil }}
 	cfg.Callbacks = []trainers.Callback{trainers.BaseCallback{}, diary{"a", &lines, nil},
 		diary{"b", &lines, func(line string) error {
 			if strings.HasPrefix(line, "16 b step") {
@@ -86,8 +88,8 @@ func TestCallbacks(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(want, lines); diff != "" || tr.Episodes() == 0 {
-		t.Errorf("-want +called:\n%s", diff)
+	if diff := cmp.Diff(want, lines); diff != "" || tr.Episodes() == 0 || !slices.Equal(drawn, []int64{5, 10, 15}) {
+		t.Errorf("pictures are drawn at %v; -want +called:\n%s", drawn, diff)
 	}
 }
 
@@ -101,43 +103,32 @@ func TestCallbacksEndTheRun(t *testing.T) {
 			shown := &bars{}
 			cfg := trainers.Config{Timesteps: 40, Seed: 11, Directory: t.TempDir(), Name: "run",
 				WriteInterval: every(1000), EvaluationInterval: every(12), Progress: shown}
-			armed := true
+			stop := cause
 			cfg.Callbacks = []trainers.Callback{diary{"a", &lines, func(line string) error {
-				if armed && strings.HasPrefix(line, last) && strings.Contains(line, " a "+what) {
-					return cause
+				if strings.HasPrefix(line, last) && strings.Contains(line, " a "+what) {
+					return stop
 				}
 				return nil
 			}}, diary{"b", &lines, nil}}
-			tr, done := scenes[0].start(t, cfg)
+			tr := scenes[0].open(t, cfg)
 			err := tr.Train(t.Context())
-			at := tr.Timestep()
+			at, end, names := tr.Timestep(), lines[len(lines)-1], checkpoints(t, tr.Dir())
 			if errors.Is(cause, broken) {
-				if !errors.Is(err, broken) || strings.Contains(lines[len(lines)-1], " b ") ||
-					len(checkpoints(t, tr.Dir())) != 0 {
-					t.Errorf("%s: %v after %q with %d checkpoints, want the error at once", what, err,
-						lines[len(lines)-1], len(checkpoints(t, tr.Dir())))
+				if !errors.Is(err, broken) || strings.Contains(end, " b ") || len(names) != 0 {
+					t.Errorf("%s: %v after %q with %d checkpoints, want the error at once", what, err, end, len(names))
 				}
-				done()
 				continue
 			}
-			names := checkpoints(t, tr.Dir())
+			written, wrong := tracking.ReadFile(filepath.Join(tr.Dir(), tracking.ScalarsFile))
 			if err != nil || len(names) != 1 || filepath.Base(names[0]) != fmt.Sprintf("agent_%d.safetensors", at) ||
-				!shown.list[0].ended {
-				t.Errorf("%s: %v at timestep %d with %q; the bar is finished: %t", what, err, at, names,
-					shown.list[0].ended)
+				!shown.list[0].ended || wrong != nil || len(written) == 0 || end != fmt.Sprintf("%d b step of 4", at) {
+				t.Errorf("%s: %v at timestep %d with %q; the bar: %+v; %d values, %v; the last call is %q", what, err,
+					at, names, shown.list[0], len(written), wrong, end)
 			}
-			if lines[len(lines)-1] != fmt.Sprintf("%d b step of 4", at) {
-				t.Errorf("%s: the last call is %q, want the second callback's OnStep", what, lines[len(lines)-1])
-			}
-			if written, err := tracking.ReadFile(filepath.Join(tr.Dir(), tracking.ScalarsFile)); err != nil ||
-				len(written) == 0 {
-				t.Errorf("%s: %d tracked values, %v", what, len(written), err)
-			}
-			armed = false
+			stop = nil
 			if err := tr.Train(t.Context()); err != nil || tr.Timestep() != 40 {
 				t.Errorf("%s: the second Train: %v at timestep %d", what, err, tr.Timestep())
 			}
-			done()
 		}
 	}
 }
@@ -200,43 +191,6 @@ func TestPanicsOfUserCode(t *testing.T) {
 	}
 }
 
-// patience ends a run when the returns of evaluations have not risen for a while.
-type patience struct {
-	trainers.BaseCallback
-	left int
-	best float64
-}
-
-func (p *patience) OnEvaluation(t *trainers.Trainer, e trainers.Evaluation) error {
-	if e.Return > p.best {
-		p.best, p.left = e.Return, 3
-		return nil
-	}
-	if p.left--; p.left < 0 {
-		return fmt.Errorf("no better return since three evaluations: %w", trainers.ErrStop)
-	}
-	return nil
-}
-
-// A callback implements what it needs, and may end the run: here when evaluations get no better.
-func ExampleCallback() {
-	env := exampleEnv()
-	defer env.Close()
-	agent := exampleAgent(env)
-	defer agent.Close()
-	trainer, err := trainers.New(env, agent, trainers.Config{
-		Timesteps: 4000, EvaluationInterval: every(50), Callbacks: []trainers.Callback{&patience{}},
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer trainer.Close()
-	err = trainer.Train(context.Background()) // nil, although the run ended before 4000 timesteps
-	fmt.Println(trainer.Timestep() < 4000, err)
-	// Output: true <nil>
-}
-
 // tally is a callback with a state: how many timesteps it has seen.
 type tally struct {
 	trainers.BaseCallback
@@ -270,9 +224,7 @@ func TestCallbacksKeepState(t *testing.T) {
 		must(t, tr.Train(t.Context()))
 		return strings.Join(tr.Notes(), "; ")
 	}
-	if notes := resume(10, &tally{name: "tally"}); notes != "" {
-		t.Errorf("notes %q of a new run", notes)
-	}
+	resume(10, &tally{name: "tally"})
 	saved := value(checkpoint.Load(filepath.Join(cfg.Directory, "run", "checkpoints",
 		"agent_5.safetensors")))(t).Snapshot
 	if state := value(saved.Arrays["callbacks/tally"].Bytes())(t); fmt.Sprint(state) != "[5]" {
@@ -284,9 +236,6 @@ func TestCallbacksKeepState(t *testing.T) {
 	}
 	wantError(t, "the notes of a new callback", errors.New(resume(20, other)),
 		`the checkpoint has no state of the callback "other"`, `the checkpoint has a state of the callback "tally"`)
-	if other.steps != 3 {
-		t.Errorf("a callback that is new has counted %d steps, want 3", other.steps)
-	}
 
 	// A checkpoint that a callback or the agent refuses changes nothing.
 	cfg.Resume, cfg.Directory = false, t.TempDir()

@@ -22,13 +22,11 @@ func TestFoldersAreNotMixed(t *testing.T) {
 		resume  bool
 		want    string
 	}{
-		"a run": {func(string) error { return nil }, false, "holds a run already; set Resume"},
 		"figures": {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "checkpoints")) }, false,
 			"holds a run already; set Resume"},
 		"a population": {func(dir string) error {
-			member := filepath.Join(dir, "000")
-			return errors.Join(os.Mkdir(member, 0o755), os.WriteFile(filepath.Join(member, "journal.jsonl"),
-				[]byte("{}\n"), 0o644))
+			file := filepath.Join(dir, "000", "journal.jsonl")
+			return errors.Join(os.Mkdir(filepath.Dir(file), 0o755), os.WriteFile(file, []byte("{}\n"), 0o644))
 		}, true, "holds a population"},
 	} {
 		cfg := run(t, 12)
@@ -60,16 +58,11 @@ func TestCause(t *testing.T) {
 		},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		tr, done := scenes[0].start(t,
-			trainers.Config{Timesteps: 100,
-				Callbacks: after(func(*trainers.Trainer) error { cancel(cause); return nil })})
-		if name == "Evaluate" {
-			cancel(cause)
-		}
-		if err := call(ctx, tr); !errors.Is(err, cause) || !errors.Is(err, context.Canceled) {
+		cancel(cause)
+		if err := call(ctx, scenes[0].open(t, trainers.Config{Timesteps: 100})); !errors.Is(err, cause) ||
+			!errors.Is(err, context.Canceled) {
 			t.Errorf("%s: error %v, want one that wraps context.Canceled and the cause", name, err)
 		}
-		done()
 	}
 }
 
@@ -77,27 +70,28 @@ func TestCause(t *testing.T) {
 // return it.
 func TestStopReason(t *testing.T) {
 	reason := fmt.Errorf("the loss is flat: %w", trainers.ErrStop)
-	stopAt := func(at int64, err error) trainers.Callback {
+	stopBy := func(err error) trainers.Callback {
 		return after(func(tr *trainers.Trainer) error {
-			if tr.Timestep() == at || tr.Timestep() > 20 {
+			if tr.Timestep() == 5 || tr.Timestep() > 20 {
 				return err
 			}
 			return nil
 		})[0]
 	}
-	tr := scenes[0].open(t, trainers.Config{Timesteps: 20, Callbacks: []trainers.Callback{stopAt(5, reason),
-		stopAt(5, trainers.ErrStop)}})
-	if err := tr.Train(t.Context()); err != nil || tr.Timestep() != 5 || tr.StopReason() != reason {
-		t.Errorf("%v at timestep %d, because %v; want %v", err, tr.Timestep(), tr.StopReason(), reason)
+	tr := scenes[0].open(t, trainers.Config{Timesteps: 20, Callbacks: []trainers.Callback{stopBy(reason),
+		stopBy(trainers.ErrStop)}})
+	for _, x := range []struct {
+		at     int64
+		reason error
+	}{{5, reason}, {20, nil}} {
+		if err := tr.Train(t.Context()); err != nil || tr.Timestep() != x.at || tr.StopReason() != x.reason {
+			t.Errorf("%v at timestep %d, because %v; want %+v", err, tr.Timestep(), tr.StopReason(), x)
+		}
 	}
-	if err := tr.Train(t.Context()); err != nil || tr.Timestep() != 20 || tr.StopReason() != nil {
-		t.Errorf("after the end: %v at timestep %d, because %v", err, tr.Timestep(), tr.StopReason())
-	}
-	if s, err := tr.Step(t.Context()); !errors.Is(err, trainers.ErrStop) || s == nil || tr.Timestep() != 21 {
-		t.Errorf("Step: %v at timestep %d", err, tr.Timestep())
-	}
-	if err := tr.Trainee().Train(t.Context(), 100); !errors.Is(err, trainers.ErrStop) || tr.Timestep() != 22 {
-		t.Errorf("a member: %v at timestep %d", err, tr.Timestep())
+	s, step := tr.Step(t.Context())
+	member := tr.Trainee().Train(t.Context(), 100)
+	if !errors.Is(step, trainers.ErrStop) || s == nil || !errors.Is(member, trainers.ErrStop) || tr.Timestep() != 22 {
+		t.Errorf("Step: %v; a member: %v; at timestep %d", step, member, tr.Timestep())
 	}
 }
 
@@ -110,13 +104,10 @@ func TestMethodsAfterClose(t *testing.T) {
 	must(t, errors.Join(tr.Close(), tr.Close()))
 	_, step := tr.Step(t.Context())
 	_, evaluation := tr.Evaluate(t.Context(), trainers.EvaluateOptions{})
-	_, figures := tr.EvaluateMetrics(t.Context(), 1, 1)
 	_, snapshot := tr.Snapshot()
 	for what, err := range map[string]error{
 		"Train": tr.Train(t.Context()), "Open": tr.Open(t.Context()), "Step": step, "Evaluate": evaluation,
-		"EvaluateMetrics": figures, "Snapshot": snapshot, "Restore": tr.Restore(snap),
-		"RestoreStatistics":  tr.RestoreStatistics(snap),
-		"RestoreCurriculum":  tr.RestoreCurriculum(snap),
+		"Snapshot": snapshot, "Restore": tr.Restore(snap), "RestoreStatistics": tr.RestoreStatistics(snap),
 		"SetHyperparameters": tr.SetHyperparameters(map[string]float64{"learning_rate": 1}),
 		"Trainee.Train":      m.Train(t.Context(), 4), "Reseed": m.Reseed(1),
 		"LimitEvaluation": m.LimitEvaluation(1, 1),
@@ -129,41 +120,24 @@ func TestMethodsAfterClose(t *testing.T) {
 	tr.Hyperparameters()
 }
 
-// gated is an environment whose first Step waits.
-type gated struct {
-	envs.Env
-	entered, release chan struct{}
-}
-
-func (g *gated) Step(actions []float32) (*envs.Step, error) {
-	if g.entered != nil {
-		close(g.entered)
-		<-g.release
-		g.entered = nil
-	}
-	return g.Env.Step(actions)
-}
-
 // While a trainer trains, every call that uses agent and environment is refused, and Close closes nothing.
 func TestTrainerRefusesOverlap(t *testing.T) {
-	entered := make(chan struct{})
-	g := &gated{newCartPoles(t), entered, make(chan struct{})}
+	entered, release := make(chan struct{}), make(chan struct{})
+	g := &faulty{Env: newCartPoles(t), at: 2, fault: func(s *envs.Step) (*envs.Step, error) {
+		close(entered)
+		<-release
+		return s, nil
+	}}
 	tr := sequential(t, g, smallPPO(t, g.Spaces(), 1, nil), trainers.Config{Timesteps: 8})
 	member, ctx := tr.Trainee(), context.Background()
 	trained := make(chan error)
 	go func() { trained <- tr.Train(ctx) }()
 	<-entered
 	for name, call := range map[string]func() error{
-		"Train": func() error { return tr.Train(ctx) },
-		"Step":  func() error { _, err := tr.Step(ctx); return err },
-		"Evaluate": func() error {
-			_,
-				err := tr.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 1})
-			return err
-		},
+		"Train":           func() error { return tr.Train(ctx) },
+		"Step":            func() error { _, err := tr.Step(ctx); return err },
 		"EvaluateMetrics": func() error { _, err := tr.EvaluateMetrics(ctx, 1, 1); return err },
 		"Close":           tr.Close,
-		"Trainee.Close":   member.Close,
 		"Trainee.Train":   func() error { return member.Train(ctx, 1) },
 	} {
 		want := "trainers: the trainer: " + strings.TrimPrefix(name, "Trainee.") + " was called while Train is running"
@@ -171,7 +145,7 @@ func TestTrainerRefusesOverlap(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	close(g.release)
+	close(release)
 	if err := <-trained; err != nil || tr.Timestep() != 8 {
 		t.Errorf("training ended with %v at timestep %d", err, tr.Timestep())
 	}

@@ -9,51 +9,35 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
-	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-// The same from a dictionary, and what YAML cannot say: a word after every step.
+// The same from a dictionary.
 func ExampleFromDict() {
-	env, err := classic.NewCartPole(classic.Config{NumEnvs: 4})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	steps := 0
+	env := exampleEnv()
 	t, err := trainers.FromDict(map[string]any{
 		"seed":   1,
 		"models": map[string]any{"mlp": []int{32}, "activation": "tanh"},
 		"agent":  map[string]any{"class": "PPO", "rollouts": 16, "learning_rate": 1e-3},
-		"trainer": map[string]any{"class": "SequentialTrainer", "timesteps": 32, "write_interval": 0,
-			"checkpoint_interval": 0, "directory": ""},
-	}, env, func(c *trainers.Config) {
-		c.Callbacks = []trainers.Callback{trainers.StepFunc(func(*trainers.Trainer,
-			*envs.Step) error {
-			steps++
-			return nil
-		})}
-	})
+		"trainer": map[string]any{"timesteps": 32, "write_interval": 0, "checkpoint_interval": 0, "directory": "",
+			"close_environment_at_exit": true},
+	}, env)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer t.Agent().Close()
 	defer t.Close()
-	fmt.Println(t.Train(context.Background()), steps, t.Agent().Name())
+	fmt.Println(t.Train(context.Background()), t.Timestep(), t.Agent().Name())
 	// Output: <nil> 32 PPO
 }
 
 // A file is read as skrl's Runner reads it. What is wrong in it is named, with the nearest key there is.
 func ExampleFromFile() {
-	env, err := classic.NewCartPole(classic.Config{NumEnvs: 4})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	env := exampleEnv()
 	defer env.Close()
 	dir, err := os.MkdirTemp("", "run")
 	if err != nil {
@@ -62,25 +46,14 @@ func ExampleFromFile() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "cartpole.yaml")
-	for _, key := range []string{"roluots", "rollouts"} {
-		text := "seed: 1\nmodels: {mlp: [32], activation: tanh}\nagent: {class: PPO, " + key +
-			": 16}\ntrainer: {class: SequentialTrainer, timesteps: 32, directory: \"\", write_interval: 0, " +
-			"checkpoint_interval: 0}\n"
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			fmt.Println(err)
-			return
-		}
-		t, err := trainers.FromFile(path, env)
-		if err != nil {
-			fmt.Println(strings.Replace(err.Error(), path, "cartpole.yaml", 1))
-			continue
-		}
-		fmt.Println(t.Train(context.Background()), t.Timestep())
-		t.Agent().Close()
+	text := "models: {mlp: [32], activation: tanh}\nagent: {class: PPO, roluots: 16}\ntrainer: {timesteps: 32}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		fmt.Println(err)
+		return
 	}
-	// Output:
-	// cartpole.yaml:3: unknown key agent.roluots (given 16); did you mean "agent.rollouts"?
-	// <nil> 32
+	_, err = trainers.FromFile(path, env)
+	fmt.Println(strings.Replace(err.Error(), path, "cartpole.yaml", 1))
+	// Output: cartpole.yaml:2: unknown key agent.roluots (given 16); did you mean "agent.rollouts"?
 }
 
 // A program that is both the launcher and the members of a population.

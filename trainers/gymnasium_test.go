@@ -2,12 +2,10 @@ package trainers_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,48 +33,12 @@ func gymnasiumPeers(t *testing.T, o gymnasium.Options) *gymnasium.Env {
 	return env
 }
 
-// PPO solves Gymnasium's own CartPole, and then drives it from a Python loop.
-func TestPeersGymnasiumCartPole(t *testing.T) {
-	env := gymnasiumPeers(t, gymnasium.Options{ID: "CartPole-v1", NumEnvs: 8})
-	agent := value(ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
-		Seed: 1, Dict: map[string]any{
-			"rollouts": 32, "learning_epochs": 10, "mini_batches": 2, "discount_factor": 0.98, "gae_lambda": 0.8,
-			"value_loss_scale": 0.5, "value_clip": 0,
-			"learning_rate": 1e-3, "learning_rate_scheduler": "LinearLR",
-			"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.01,
-				"total_iters": 390},
-		}}))(t)
-	defer agent.Close()
-	trainer := sequential(t, env, agent, trainers.Config{Timesteps: 12_500, Seed: 1})
-	must(t, trainer.Train(context.Background()))
-	result := value(trainer.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 40, Seed: 1001}))(t)
-	if t.Logf("return %.1f over %d episodes", result.Return, result.Episodes); result.Return < 475 {
-		t.Errorf("return %.1f over %d episodes, want at least 475", result.Return, result.Episodes)
-	}
-	if got := askInPython(t, "gymnasium", agent, `
-import sys
-import gymnasium
-from gorl_client import Policy
-env, total = gymnasium.make("CartPole-v1"), 0
-with Policy(sys.argv[1]) as policy:
-    observation, _ = env.reset(seed=5)
-    while True:
-        observation, reward, terminated, truncated, _ = env.step(policy.act(observation))
-        total += reward
-        if terminated or truncated:
-            break
-print(total)
-`); strings.TrimSpace(got) != "500.0" {
-		t.Errorf("in Python the episode has the return %s, want 500.0", got)
-	}
-}
-
 // A Python program that asks an agent with memory, and says where episodes begin, is answered as a Go program is.
 func TestPeersServeMemory(t *testing.T) {
+	python, path := peers.Python(t, "numpy"), filepath.Join(t.TempDir(), "policy")
 	sp := spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.Unbounded(1)}
 	agent := value(ppo.New(ppo.Options{Spaces: sp, Models: ppo.Recurrent(sp, models.LSTM(6), []int{8}, "tanh"),
-		NumEnvs: 3, Seed: 1,
-		Dict: map[string]any{"rollouts": 16}}))(t)
+		NumEnvs: 3, Seed: 1, Dict: map[string]any{"rollouts": 16}}))(t)
 	defer agent.Close()
 	agent.SetTraining(false)
 	want := ""
@@ -89,7 +51,11 @@ func TestPeersServeMemory(t *testing.T) {
 			want += fmt.Sprintf("%.9g\n", x)
 		}
 	}
-	if got := askInPython(t, "numpy", agent, `
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error)
+	go func() { served <- gymnasium.Serve(ctx, agent, path, gymnasium.ServeOptions{}) }()
+	t.Setenv("PYTHONPATH", filepath.Join("..", "clients", "python"))
+	got := peers.Run(t, python, "-c", `
 import sys
 from gorl_client import Policy
 for attempt in range(2):  # the second program begins with fresh hidden states
@@ -100,26 +66,11 @@ for attempt in range(2):  # the second program begins with fresh hidden states
                 policy.reset(0, 2)
             answers += policy.act([[i, 1], [2, -1], [0.5, -i]]).ravel().tolist()
 print("".join(f"{x:.9g}\n" for x in answers), end="")
-`); got != want {
+`, path)
+	cancel()
+	if must(t, <-served); got != want {
 		t.Errorf("in Python the actions are\n%s, want\n%s", got, want)
 	}
-}
-
-// askInPython serves an agent to a program and returns what the program prints.
-func askInPython(t *testing.T, library string, agent *ppo.Agent, program string) string {
-	t.Helper()
-	python := peers.Python(t, library)
-	ctx, cancel := context.WithCancel(context.Background())
-	path, served := filepath.Join(t.TempDir(), "policy"), make(chan error)
-	go func() { served <- gymnasium.Serve(ctx, agent, path, gymnasium.ServeOptions{}) }()
-	script := exec.Command(python, "-c", program, path)
-	script.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join("..", "clients", "python"))
-	out, err := script.CombinedOutput()
-	cancel()
-	if err := errors.Join(err, <-served); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-	return string(out)
 }
 
 // A run of HalfCheetah with every normaliser there is, resumed at a random update from a checkpoint that has nothing of

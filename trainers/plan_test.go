@@ -3,7 +3,6 @@ package trainers_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
-	"github.com/gorl-dev/gorl/schedulers"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -95,22 +93,8 @@ func TestPlanNotes(t *testing.T) {
 	}
 }
 
-// A group plans the schedule of each agent, and its notes name the agent.
-func TestPlanGroup(t *testing.T) {
-	env, one := annealed(t, "auto", nil)
-	other, two := annealed(t, 2, nil)
-	defer env.Close()
-	defer other.Close()
-	tr := sequential(t, env, group(t, []agents.Agent{one, two}, nil), trainers.Config{Timesteps: 4 * planRollouts})
-	must(t, tr.Train(context.Background()))
-	if notes := tr.Notes(); len(notes) != 1 || !strings.HasPrefix(notes[0],
-		"agent 1: ppo: the learning rate is 0 from update 3 of 4 on") {
-		t.Errorf("%q", notes)
-	}
-}
-
 // A member of a population spreads its schedule over the population's environment steps, also when the population goes
-// on for longer. Without a plan it does not guess a length.
+// on for longer.
 func TestPlanPopulation(t *testing.T) {
 	env, agent := annealed(t, "auto", nil) // 2 environments
 	m := sequential(t, env, agent, trainers.Config{}).Trainee()
@@ -123,30 +107,15 @@ func TestPlanPopulation(t *testing.T) {
 		}
 	}
 	must(t, m.Close())
-	env, agent = annealed(t, "auto", nil)
-	unplanned := sequential(t, env, agent, trainers.Config{}).Trainee()
-	wantError(t, "no plan", unplanned.Train(context.Background(), 2*planRollouts), "TotalSteps")
-	must(t, unplanned.Close())
-}
-
-// spike is an environment whose first environment shows one enormous observation.
-type spike struct {
-	envs.Env
-	at int
-}
-
-func (s *spike) Step(actions []float32) (*envs.Step, error) {
-	step, err := s.Env.Step(actions)
-	if s.at--; s.at == 0 && err == nil {
-		step.Observations[2] = 1e8
-	}
-	return step, err
 }
 
 // What an agent notices in its data while it trains is passed to OnWarning and listed in Notes.
 func TestAgentsNotes(t *testing.T) {
-	inside := value(classic.NewCartPole(classic.Config{NumEnvs: 2}))(t)
-	env := &spike{inside, 37}
+	env := &faulty{Env: newCartPolesOf(t, 2), at: 38, fault: func(s *envs.Step) (*envs.Step, error) {
+		s.Observations = slices.Clone(s.Observations)
+		s.Observations[2] = 1e8
+		return s, nil
+	}}
 	agent := smallPPO(t, env.Spaces(), 5, map[string]any{"rollouts": 20,
 		"observation_preprocessor": "RunningStandardScaler"})
 	defer agent.Close()
@@ -159,69 +128,4 @@ func TestAgentsNotes(t *testing.T) {
 		t.Errorf("warnings %q and notes %q, want one that begins with %q", warnings, tr.Notes(), want)
 	}
 	must(t, tr.Close())
-}
-
-// halving is a registered schedule: the rate halves every Every of the run's epochs, which Plan tells.
-type halving struct {
-	*schedulers.Curve
-	every  int
-	epochs int64
-}
-
-func (h *halving) Name() string      { return "Halving" }
-func (h *halving) Plan(epochs int64) { h.epochs = epochs }
-func (h *halving) LearningRate() float64 {
-	return h.Base() / float64(int(1)<<(int(h.State()["step"])/h.every))
-}
-
-type halvingSettings struct {
-	Every int `yaml:"every" config:"min=1"`
-}
-
-var lastHalving *halving
-
-func init() {
-	schedulers.Register("Halving", halvingSettings{Every: 1}, func(base float64,
-		s halvingSettings) (schedulers.Scheduler, error) {
-		curve, err := schedulers.NewCurve("Halving", base, func(int64) float64 { return 1 })
-		lastHalving = &halving{Curve: curve, every: s.Every}
-		return lastHalving, err
-	})
-}
-
-// A registered schedule is named by YAML, with settings that are checked, knows the length of the run, and goes on in
-// a resumed run.
-func TestRegisteredSchedule(t *testing.T) {
-	dir := t.TempDir()
-	var rates []string
-	train := func(timesteps int, kwargs string) error {
-		env := value(classic.NewCartPole(classic.Config{NumEnvs: 2}))(t)
-		defer env.Close()
-		tr, err := trainers.FromYAML([]byte(fmt.Sprintf(`
-models: {mlp: [8]}
-agent: {class: PPO, rollouts: 8, learning_epochs: 1, learning_rate: 8.0e-4, learning_rate_scheduler: Halving,
-        learning_rate_scheduler_kwargs: %s}
-trainer: {timesteps: %d, directory: %s, name: run, resume: true}
-`, kwargs, timesteps, dir)), env)
-		if err != nil {
-			return err
-		}
-		defer tr.Agent().Close()
-		defer tr.Close()
-		if err := tr.Train(t.Context()); err != nil {
-			return err
-		}
-		rates = append(rates, fmt.Sprintf("%.0e of %d", tr.Metrics()["Learning / Learning rate"], lastHalving.epochs))
-		return nil
-	}
-	for _, timesteps := range []int{16, 32} {
-		must(t, train(timesteps, "{every: 2}"))
-	}
-	if got := strings.Join(rates, ", "); got != "4e-04 of 2, 2e-04 of 4" {
-		t.Errorf("the rates after the last update are %s", got)
-	}
-	if err := train(32, "{evry: 2}"); err == nil || !strings.Contains(err.Error(),
-		`schedulers: Halving: unknown key "evry" (given 2): did you mean "every"?`) {
-		t.Errorf("error %v", err)
-	}
 }

@@ -1,10 +1,10 @@
 package trainers_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,17 +39,21 @@ func onRanks(t *testing.T, f func(g *distributed.Group) error) (errs [2]error) {
 	return errs
 }
 
-// cartPoles is a run on a rank, with more settings of the trainer.
-func cartPoles(g *distributed.Group, env envs.Env, trainer map[string]any,
-	adjust ...func(*trainers.Config)) (*trainers.Trainer, error) {
+// onRank makes a run of PPO on a rank, with more settings of the trainer, and calls f with it.
+func onRank(g *distributed.Group, env envs.Env, trainer map[string]any, f func(tr *trainers.Trainer) error,
+	adjust ...func(*trainers.Config)) error {
 	settings := map[string]any{"timesteps": 256}
-	for k, v := range trainer {
-		settings[k] = v
-	}
-	return trainers.FromDictIn(g, map[string]any{"models": map[string]any{"mlp": []any{16}},
+	maps.Copy(settings, trainer)
+	tr, err := trainers.FromDictIn(g, map[string]any{"models": map[string]any{"mlp": []any{16}},
 		"agent": map[string]any{"class": "PPO", "rollouts": 32, "random_timesteps": 16,
 			"observation_preprocessor": "RunningStandardScaler"},
 		"trainer": settings}, env, adjust...)
+	if err != nil {
+		return err
+	}
+	defer tr.Agent().Close()
+	defer tr.Close()
+	return f(tr)
 }
 
 func newCartPoles(t testing.TB) envs.Env { return newCartPolesOf(t, 4) }
@@ -82,110 +86,77 @@ func ranksTrain(t *testing.T, newEnv func(n int) (envs.Env, error)) {
 		begin     int64
 	}{{256, 0}, {320, 256}} {
 		var snaps [2]map[string][]byte
-		var figures [2]map[string]float64
-		var writes [2]string
+		var metrics [2]map[string]float64
 		errs := onRanks(t, func(g *distributed.Group) error {
-			trainer, err := cartPoles(g, value(newEnv(4))(t), map[string]any{"timesteps": run.timesteps,
-				"evaluation_interval": 128,
+			return onRank(g, value(newEnv(4))(t), map[string]any{"timesteps": run.timesteps, "evaluation_interval": 128,
 				"evaluation_episodes": 2, "resume": true, "write_interval": 32, "checkpoint_interval": 128},
+				func(tr *trainers.Trainer) error {
+					opened, begun := tr.Open(t.Context()), tr.Timestep()
+					err := errors.Join(opened, tr.Train(t.Context()))
+					if steps := tr.Steps(); begun != run.begin || steps != int64(run.timesteps*8) ||
+						(tr.Dir() == "") != (g.Rank() > 0) {
+						t.Errorf("rank %d begins at timestep %d, makes %d environment steps and writes to %q", g.Rank(),
+							begun, steps, tr.Dir())
+					}
+					metrics[g.Rank()], snaps[g.Rank()] = tr.Metrics(), map[string][]byte{}
+					snap, wrong := tr.Agent().(agents.Snapshotter).Snapshot(agents.SnapshotOptions{})
+					if wrong != nil {
+						return wrong
+					}
+					for name, a := range snap.Arrays {
+						if !strings.Contains(name, "random") {
+							snaps[g.Rank()][name] = a.Data
+						}
+					}
+					return err
+				},
 				func(cfg *trainers.Config) {
 					cfg.Directory, cfg.Name = dir, "run"
 					cfg.EvaluationEnv = func(n int, _ int64) (envs.Env, error) { return newEnv(n) }
 				})
-			if err != nil {
-				return err
-			}
-			defer trainer.Agent().Close()
-			defer trainer.Close()
-			if err := trainer.Open(t.Context()); err != nil {
-				return err
-			}
-			if got := trainer.Timestep(); got != run.begin {
-				return fmt.Errorf("rank %d begins at timestep %d, want %d", g.Rank(), got, run.begin)
-			}
-			if err := trainer.Train(t.Context()); err != nil {
-				return err
-			}
-			if got, want := trainer.Steps(), int64(run.timesteps*8); got != want {
-				return fmt.Errorf("%d environment steps, want %d", got, want)
-			}
-			figures[g.Rank()], writes[g.Rank()] = trainer.Metrics(), trainer.Dir()
-			snap, err := trainer.Agent().(agents.Snapshotter).Snapshot(agents.SnapshotOptions{})
-			if err != nil {
-				return err
-			}
-			snaps[g.Rank()] = map[string][]byte{}
-			for name, a := range snap.Arrays {
-				if !strings.Contains(name, "random") {
-					snaps[g.Rank()][name] = a.Data
-				}
-			}
-			return nil
 		})
 		must(t, errors.Join(errs[:]...))
-		if diff := cmp.Diff(figures[0], figures[1]); diff != "" || figures[0]["episode.length"] == 0 ||
-			figures[0]["evaluation.length"] == 0 {
-			t.Errorf("the ranks' figures differ, or are missing:\n%s%v", diff, figures[0])
+		if diff := cmp.Diff(metrics[0], metrics[1]); diff != "" || metrics[0]["episode.length"] == 0 ||
+			metrics[0]["evaluation.length"] == 0 {
+			t.Errorf("the ranks' figures differ, or are missing:\n%s%v", diff, metrics[0])
 		}
 		if diff := cmp.Diff(snaps[0], snaps[1]); diff != "" {
 			t.Errorf("the ranks' agents differ:\n%.2000s", diff)
 		}
-		if writes[0] != filepath.Join(dir, "run") || writes[1] != "" {
-			t.Errorf("the ranks write into %q; want the run's folder for rank 0 alone", writes)
-		}
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "run", "scalars.jsonl"))
-	if err != nil || !bytes.Contains(text, []byte("Loss / Policy loss")) {
-		t.Errorf("rank 0's curves: %.200s: %v", text, err)
+	if rows := figures(t, filepath.Join(dir, "run")); !strings.Contains(fmt.Sprint(rows), "Loss / Policy loss") {
+		t.Errorf("rank 0's curves: %q", rows)
 	}
 }
 
 // The context of one rank ends: all stop behind the same update, and rank 0 saves.
 func TestRanksStop(t *testing.T) {
 	dir := t.TempDir()
-	var stopped [2]int64
 	errs := onRanks(t, func(g *distributed.Group) error {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		trainer, err := cartPoles(g, newCartPoles(t), map[string]any{"timesteps": 100_000}, func(cfg *trainers.Config) {
+		return onRank(g, newCartPoles(t), map[string]any{"timesteps": 100_000}, func(tr *trainers.Trainer) error {
+			err := tr.Train(ctx)
+			if tr.Timestep() != 96 {
+				t.Errorf("rank %d stopped at timestep %d, want 96, behind the update", g.Rank(), tr.Timestep())
+			}
+			return err
+		}, func(cfg *trainers.Config) {
 			cfg.Directory, cfg.Name = dir, "run"
-			cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(t *trainers.Trainer, _ *envs.Step) error {
-				if g.Rank() == 1 && t.Timestep() == 70 {
+			cfg.Callbacks = after(func(tr *trainers.Trainer) error {
+				if g.Rank() == 1 && tr.Timestep() == 70 {
 					cancel()
 				}
 				return nil
-			})}
+			})
 		})
-		if err != nil {
-			return err
-		}
-		defer trainer.Agent().Close()
-		defer trainer.Close()
-		err = trainer.Train(ctx)
-		stopped[g.Rank()] = trainer.Timestep()
-		if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "rank 1 was stopped") {
-			return fmt.Errorf("rank %d: %w; want one that says that rank 1 was stopped", g.Rank(), err)
-		}
-		return nil
 	})
-	must(t, errors.Join(errs[:]...))
-	if stopped != [2]int64{96, 96} {
-		t.Errorf("the ranks stopped at timesteps %v, want 96, behind the update", stopped)
+	for r, err := range errs {
+		if wantError(t, r, err, "rank 1 was stopped"); !errors.Is(err, context.Canceled) {
+			t.Errorf("rank %d: %v", r, err)
+		}
 	}
 	value(os.Stat(filepath.Join(dir, "run", "checkpoints", "agent_96.safetensors")))(t)
-}
-
-// crashing is an environment whose steps fail at some time.
-type crashing struct {
-	envs.Env
-	left int
-}
-
-func (c *crashing) Step(actions []float32) (*envs.Step, error) {
-	if c.left--; c.left < 0 {
-		return nil, errors.New("the simulator has lost a wheel")
-	}
-	return c.Env.Step(actions)
 }
 
 // An environment of one rank fails: all ranks end, and say why.
@@ -194,23 +165,14 @@ func TestRanksEnvironmentFails(t *testing.T) {
 		errs := onRanks(t, func(g *distributed.Group) error {
 			env := newCartPoles(t)
 			if g.Rank() == failing {
-				env = &crashing{env, 40}
+				env = &faulty{Env: env, at: 41, fault: func(*envs.Step) (*envs.Step, error) { return nil, errLost }}
 			}
-			trainer, err := cartPoles(g, env, nil)
-			if err != nil {
-				return err
-			}
-			defer trainer.Agent().Close()
-			defer trainer.Close()
-			return trainer.Train(t.Context())
+			return onRank(g, env, nil, func(tr *trainers.Trainer) error { return tr.Train(t.Context()) })
 		})
-		for r, err := range errs {
-			if err == nil || !strings.Contains(err.Error(), "lost a wheel") {
-				t.Errorf("rank %d fails: rank %d says %v", failing, r, err)
-			}
-		}
+		wantError(t, failing, errs[failing], errLost.Error())
 		var peer *distributed.PeerError
-		if !errors.As(errs[1-failing], &peer) || !cmp.Equal(peer.Ranks, []int{failing}) {
+		if wantError(t, failing, errs[1-failing], errLost.Error()); !errors.As(errs[1-failing], &peer) ||
+			!cmp.Equal(peer.Ranks, []int{failing}) {
 			t.Errorf("rank %d fails: the other says %v, which does not name it", failing, errs[1-failing])
 		}
 	}
@@ -218,10 +180,9 @@ func TestRanksEnvironmentFails(t *testing.T) {
 
 // What several ranks cannot have is refused before anything begins.
 func TestRanksRefuse(t *testing.T) {
-	for _, err := range onRanks(t, func(g *distributed.Group) error {
-		_, err := cartPoles(g, newCartPoles(t), map[string]any{"save_buffers": true})
-		return err
+	for r, err := range onRanks(t, func(g *distributed.Group) error {
+		return onRank(g, newCartPoles(t), map[string]any{"save_buffers": true}, nil)
 	}) {
-		wantError(t, "buffers", err, `"save_buffers"`)
+		wantError(t, r, err, `"save_buffers"`)
 	}
 }

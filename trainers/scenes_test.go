@@ -5,13 +5,11 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/ippo"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/mujoco"
-	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
@@ -76,44 +74,13 @@ var overlapping = []scene{
 	walker("walker overlap", map[string]any{"separate_critics": true, "overlap": true}),
 }
 
-// recurrent are scenes whose agents have memory.
-var recurrent = []scene{
-	{"cartpole gru", func(t testing.TB) (envs.Env, agenttest.Agent) {
-		env := value(classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 25}))(t)
-		return env, value(ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.Recurrent(env.Spaces(), models.GRU(6),
-			[]int{8}, "elu"),
-			Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "sequence_length": 4,
-				"value_preprocessor": "RunningStandardScaler"}, Seed: 5}))(t)
-	}},
-	{"walker lstm", func(t testing.TB) (envs.Env, agenttest.Agent) {
-		env := newWalker(t)
-		return env, value(amp.New(amp.Options{Spaces: env.Spaces(), Models: amp.Recurrent(env.Spaces(), models.LSTM(6),
-			[]int{8}, "elu"),
-			Motions: env, Seed: 5, Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "separate_critics": true,
-				"amp_batch_size": 20, "motion_dataset_size": 50, "reply_buffer_size": 60}}))(t)
-	}},
-}
-
-// directedWalker is a walker whose policy is told encodings of reference motion.
-func directedWalker(t testing.TB) (*wrappers.Skills, *amp.Agent) {
-	t.Helper()
-	walker := newWalker(t)
-	skills := value(wrappers.NewSkills(walker, wrappers.SkillsOptions{Size: 4, MinSteps: 2, MaxSteps: 6}))(t)
-	sp, hidden := skills.Spaces(), []int{8}
-	agent := value(amp.New(amp.Options{Spaces: sp, Motions: walker, Seed: 5,
-		Models: amp.WithConditionalDiscriminator(amp.WithSeparateEncoder(amp.MLPs(sp, hidden, "tanh"), sp, 4, hidden,
-			"tanh"), sp, 4, hidden, "tanh"),
-		Dict: map[string]any{"latent_mode": "calm", "latent_size": 4, "rollouts": 8, "learning_epochs": 2,
-			"mini_batches":                 2,
-			"amp_observation_preprocessor": "RunningStandardScaler", "amp_batch_size": 16, "motion_dataset_size": 40,
-			"reply_buffer_size": 60, "learning_rate": 1e-3, "mismatched_negatives": true,
-			"termination_style_reward": 0.3}}))(t)
-	skills.SetSource(agent.Latents)
-	return skills, agent
-}
-
-// directed is a scene whose walker is told latents by the agent's encoder.
-var directed = scene{"directed walker", func(t testing.TB) (envs.Env, agenttest.Agent) { return directedWalker(t) }}
+// recurrent is a scene whose agent has memory.
+var recurrent = scene{"cartpole gru", func(t testing.TB) (envs.Env, agenttest.Agent) {
+	env := value(classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 25}))(t)
+	return env, value(ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.Recurrent(env.Spaces(), models.GRU(6),
+		[]int{8}, "elu"), Seed: 5, Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "sequence_length": 4,
+		"value_preprocessor": "RunningStandardScaler"}}))(t)
+}}
 
 var must, wantError = check.Do, check.RefuseAs
 

@@ -2,7 +2,6 @@ package trainers_test
 
 import (
 	"context"
-	"errors"
 	"image/gif"
 	"os"
 	"path/filepath"
@@ -33,11 +32,7 @@ func TestVideos(t *testing.T) {
 		if made++; made == 2 {
 			cancel()
 		}
-		limit := 25
-		if made == 1 {
-			limit = 3
-		}
-		return classic.NewCartPole(classic.Config{NumEnvs: n, MaxEpisodeSteps: limit})
+		return classic.NewCartPole(classic.Config{NumEnvs: n, MaxEpisodeSteps: []int{3, 25, 25, 25}[made-1]})
 	}
 	tr, done := scenes[0].start(t, cfg)
 	wantError(t, "the second film", tr.Train(ctx), "timestep 10: context canceled")
@@ -57,30 +52,14 @@ func TestVideos(t *testing.T) {
 	}
 }
 
-// blind is an environment that cannot draw itself.
-type blind struct{ envs.Env }
-
 // Films of an environment that does not draw itself, or that fails to, are an error before the first timestep.
 func TestVideosRefused(t *testing.T) {
-	env, agent := scenes[0].make(t)
+	env, agent := scenes[0].made(t)
 	cfg := run(t, 20)
 	cfg.VideoInterval, cfg.SaveBuffers = every(10), false
-	cfg.EvaluationEnv = func(int, int64) (envs.Env, error) { return &blind{env}, nil }
-	tr := value(trainers.New(env, agent, cfg))(t)
+	refused(trainers.New(&opaque{env}, agent, cfg))(t, "no state", "would disturb training")
+	cfg.EvaluationEnv = func(int, int64) (envs.Env, error) { return &opaque{env}, nil }
+	tr := sequential(t, env, agent, cfg)
 	wantError(t, "an environment for films", tr.Train(t.Context()), `"video_interval" needs an environment that draws`,
-		"blind", "film at timestep 0")
-	if tr.Timestep() != 0 {
-		t.Errorf("it has trained %d timesteps", tr.Timestep())
-	}
-	must(t, tr.Close())
-	cfg.EvaluationEnv = nil
-	_, err := trainers.New(&blind{env}, agent, cfg)
-	wantError(t, "no state", err, "would disturb training")
-	refused(trainers.New(struct {
-		blind
-		envs.Stateful
-		envs.Observer
-	}{blind{env}, env.(envs.Stateful), env.(envs.Observer)}, agent, cfg))(t, "no picture",
-		`"video_interval" needs an environment that draws`)
-	must(t, errors.Join(env.Close(), agent.Close()))
+		"opaque", "film at timestep 0")
 }

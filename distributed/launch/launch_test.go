@@ -1,7 +1,6 @@
 package launch_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -61,8 +60,6 @@ func rank(script []string) int {
 			}
 			fmt.Printf("%v, %d of %d here, attempt %d, %s, by %s\n", p, p.LocalRank, p.LocalSize, p.Attempt, host,
 				p.Launcher)
-		case "say":
-			fmt.Println(arg)
 		case "cry":
 			fmt.Fprintln(os.Stderr, arg)
 		case "part":
@@ -70,13 +67,6 @@ func rank(script []string) int {
 		case "cat":
 			text, err := io.ReadAll(os.Stdin)
 			fmt.Printf("%q %v\n", text, err)
-		case "hold": // opens a named pipe as a sign of life
-			pipe, err := os.OpenFile(arg, os.O_WRONLY, 0)
-			if err != nil {
-				panic(err)
-			}
-			fmt.Fprintln(pipe, p.Rank, os.Getpid())
-			held = append(held, pipe)
 		case "wait":
 			<-signals
 			fmt.Fprintln(os.Stderr, "saved")
@@ -86,10 +76,9 @@ func rank(script []string) int {
 				panic(err)
 			}
 		case "await":
-			arg += strconv.Itoa(p.Attempt)
-			for _, err := os.Stat(arg); err != nil; _, err = os.Stat(arg) {
-				time.Sleep(time.Millisecond)
-			}
+			await(arg + strconv.Itoa(p.Attempt))
+		case "terminate": // itself
+			_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
 		case "fail": // at a signal
 			<-signals
 			fallthrough
@@ -107,7 +96,12 @@ func rank(script []string) int {
 	return 0
 }
 
-var held []*os.File
+// await waits for a file.
+func await(path string) {
+	for _, err := os.Stat(path); err != nil; _, err = os.Stat(path) {
+		time.Sleep(time.Millisecond)
+	}
+}
 
 // output may be written by several.
 type output struct {
@@ -164,18 +158,6 @@ rank 2: rank 2 of 3, 2 of 3 here, attempt 0, a socket, by gorl's launcher
 	}
 }
 
-// A launcher on each of several machines starts the ranks of that machine.
-func TestRanksOfSeveralMachines(t *testing.T) {
-	within := distributed.Place{Rank: 1, Size: 2, LocalSize: 1, Address: "10.1.2.3:7000", Run: "7.0/3", Attempt: 3}
-	_, stderr, err := run(t.Context(), t, launch.Options{Count: 2, Within: within}, "place")
-	want := `rank 2: rank 2 of 4, 0 of 2 here, attempt 3, 10.1.2.3, by gorl's launcher
-rank 3: rank 3 of 4, 1 of 2 here, attempt 3, 10.1.2.3, by gorl's launcher
-`
-	if err != nil || stderr != want {
-		t.Errorf("%v,\n%swant\n%s", err, stderr, want)
-	}
-}
-
 // When a rank fails all are ended and started again.
 func TestRanksStartAgain(t *testing.T) {
 	stdout, stderr, err := run(t.Context(), t, launch.Options{Count: 2, MaxRestarts: 2}, "a0:1:exit=9", "a1:0:kill",
@@ -210,56 +192,25 @@ func TestRanksGiveUp(t *testing.T) {
 	}
 }
 
-// alive makes a named pipe for n ranks to hold. ready returns their process numbers, by rank, when all do, gone when
-// none does any more.
-func alive(t *testing.T, n int) (path string, ready func() []int, gone func()) {
-	t.Helper()
-	path = filepath.Join(t.TempDir(), "pipe")
-	must.Do(t, syscall.Mkfifo(path, 0o600))
-	found, ended := make(chan []int, 1), make(chan error, 1)
-	go func() {
-		file, err := os.Open(path)
-		if err != nil {
-			ended <- err
-			return
-		}
-		defer file.Close()
-		r := bufio.NewReader(file)
-		pids := make([]int, n)
-		for range n {
-			var rank, pid int
-			if _, err := fmt.Fscanln(r, &rank, &pid); err != nil {
-				ended <- err
-				return
-			}
-			pids[rank] = pid
-		}
-		found <- pids
-		_, err = io.Copy(io.Discard, r)
-		ended <- err
-	}()
-	return path, func() []int { return <-found }, func() {
-		t.Helper()
-		must.Do(t, <-ended)
-	}
-}
-
-// When the context ends, all ranks are asked once, save, and end.
+// When the context ends, or a signal stops one rank, all ranks are asked once, save, and end.
 func TestRanksStop(t *testing.T) {
-	path, ready, gone := alive(t, 2)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	go func() {
-		ready()
-		cancel(errors.New("enough"))
-	}()
-	_, stderr, err := run(ctx, t, launch.Options{Count: 2, MaxRestarts: 3}, "hold="+path, "wait")
-	if !errors.Is(err, launch.ErrStopped) || !strings.Contains(err.Error(), "enough") {
-		t.Errorf("the error is %v", err)
+	for last, reason := range map[string]string{"1:ready": "enough", "1:terminate": ""} {
+		dir := t.TempDir()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		if reason != "" {
+			go func() {
+				await(dir + "/1-0")
+				cancel(errors.New(reason))
+			}()
+		}
+		_, stderr, err := run(ctx, t, launch.Options{Count: 2, MaxRestarts: 3}, "0:ready="+dir+"/0-",
+			"1:await="+dir+"/0-", last+"="+dir+"/1-", "wait")
+		if !errors.Is(err, launch.ErrStopped) || !strings.Contains(err.Error(), reason) ||
+			stderr != "rank 0: saved\nrank 1: saved\n" {
+			t.Errorf("%s: the error is %v, the output\n%s", last, err, stderr)
+		}
 	}
-	if stderr != "rank 0: saved\nrank 1: saved\n" {
-		t.Errorf("the output is\n%s", stderr)
-	}
-	gone()
 }
 
 // The error is that of the rank that failed, and not of one that ended before because it had lost the other.
@@ -276,37 +227,15 @@ func TestFirstFailureIsReported(t *testing.T) {
 	}
 }
 
-// A signal to one rank stops all.
-func TestRanksStopTogether(t *testing.T) {
-	path, ready, gone := alive(t, 2)
-	go func() { _ = syscall.Kill(ready()[1], syscall.SIGTERM) }()
-	if _, stderr, err := run(t.Context(), t, launch.Options{Count: 2, MaxRestarts: 3}, "hold="+path,
-		"wait"); !errors.Is(err, launch.ErrStopped) || strings.Contains(stderr, "again") {
-		t.Errorf("%v,\n%s", err, stderr)
-	}
-	gone()
-}
-
 func TestRanksRefuse(t *testing.T) {
-	two := distributed.Place{Rank: 0, Size: 2, LocalSize: 2, Address: "a:1", Launcher: "torchrun"}
-	apart := two
-	apart.LocalSize = 1
+	apart := distributed.Place{Size: 2, LocalSize: 1, Address: "a:1", Launcher: "torchrun"}
 	for want, o := range map[string]launch.Options{
-		"the number of ranks is 0":                       {},
-		"the number of restarts is -1":                   {Count: 1, MaxRestarts: -1},
-		"torchrun has started 2 processes":               {Count: 2, Within: two},
-		"several machines are for torchrun to do":        {Count: 2, Within: apart, MaxRestarts: 1},
-		`no-such-program": executable file not found in`: {Count: 1},
+		"the number of ranks is 0": {}, "the number of restarts is -1": {Count: 1, MaxRestarts: -1},
+		"several machines are for torchrun to do": {Count: 2, Within: apart, MaxRestarts: 1},
 	} {
-		argv := []string{os.Args[0], "rank"}
-		if strings.HasPrefix(want, "no-such") {
-			argv[0] = "no-such-program"
-		}
-		must.Refuse(t, launch.Run(t.Context(), argv, o), want)
+		must.Refuse(t, launch.Run(t.Context(), []string{os.Args[0], "rank"}, o), want)
 	}
-	if err := launch.Run(t.Context(), nil, launch.Options{Count: 1}); err == nil {
-		t.Error("nothing was started without an error")
-	}
+	must.Refuse(t, launch.Run(t.Context(), []string{"no-such-program"}, launch.Options{Count: 1}), "executable file")
 }
 
 func ExampleRun() {

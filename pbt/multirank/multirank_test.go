@@ -202,7 +202,7 @@ func TestJournalAsOfOneRank(t *testing.T) {
 		if n := count(got, journal.Replace); n < 3 {
 			t.Errorf("%d replacements, want several", n)
 		}
-		rebuilt, closed := 0, 0
+		rebuilt, closed := 0, 0 // closed: trainees of rank 1
 		for _, e := range got {
 			if e.Rebuilt {
 				rebuilt++
@@ -226,16 +226,22 @@ func TestJournalAsOfOneRank(t *testing.T) {
 // What fails on one rank is undone on both.
 func TestUndo(t *testing.T) {
 	for failing := range 2 {
-		for _, what := range []string{"restore 70", "set map[learning_rate:0.5]"} {
-			var l logs
-			fault := func(rank int, call string) error {
+		for what, call := range map[string]func(f pbt.Trainee) error{
+			"restore 70": func(f pbt.Trainee) error {
+				return f.Restore(&checkpoint.Snapshot{Values: map[string]any{"steps": int64(70), "talent": int64(9),
+					"rate": 0.7}})
+			},
+			"set map[learning_rate:0.5]": func(f pbt.Trainee) error {
+				return f.SetHyperparameters(map[string]float64{"learning_rate": 0.5})
+			},
+		} {
+			var trainees [2]*fake
+			inner := fakes(&logs{}, func(rank int, call string) error {
 				if rank == failing && call == what {
 					return errors.New("no room")
 				}
 				return nil
-			}
-			var trainees [2]*fake
-			inner := fakes(&l, fault)
+			})
 			build := func(g *distributed.Group, m pbt.Member) (Trainee, error) {
 				f, err := inner(g, m)
 				trainees[g.Rank()] = f.(*fake)
@@ -247,19 +253,12 @@ func TestUndo(t *testing.T) {
 					return err
 				}
 				defer f.Close()
-				if err := f.Train(ctx, 20); err != nil {
-					return err
-				}
-				if strings.HasPrefix(what, "set") {
-					err = f.SetHyperparameters(map[string]float64{"learning_rate": 0.5})
-				} else {
-					err = f.Restore(&checkpoint.Snapshot{Values: map[string]any{"steps": int64(70), "talent": int64(9),
-						"rate": 0.7}})
-				}
+				trained := f.Train(ctx, 20)
+				err = call(f)
 				if err == nil || !strings.Contains(err.Error(), "no room") || errors.Is(err, pbt.ErrBroken) {
 					return fmt.Errorf("the error is %w, want that of rank %d", err, failing)
 				}
-				return f.Train(ctx, 10) // and both go on
+				return errors.Join(trained, f.Train(ctx, 10)) // and both go on
 			})
 			must.Do(t, errors.Join(errs[:]...))
 			for r, f := range trainees {
@@ -288,12 +287,8 @@ func TestBroken(t *testing.T) {
 			return w.Journal(), errors.Join(err, w.Close())
 		}
 		// The better member has published the weights that the other is to copy.
-		if _, err := join(t.Context(), 1, func(m pbt.Member) (pbt.Trainee, error) {
-			return fakes(&logs{}, nil)(nil,
-				m)
-		}); err != nil {
-			t.Fatal(err)
-		}
+		alone := func(m pbt.Member) (pbt.Trainee, error) { return fakes(&logs{}, nil)(nil, m) }
+		must.Get(join(t.Context(), 1, alone))(t)
 		fault := func(rank int, call string) error {
 			if rank == 1 && call == what {
 				panic("the simulator is gone")
@@ -329,31 +324,14 @@ func TestEndAlike(t *testing.T) {
 			}
 		}
 	}
-	errs := on(t, fakes(&logs{}, nil), t.Context(), func(context.Context, buildFunc) error {
-		return errors.New("the disk is full")
+	full := errors.New("the disk is full")
+	errs := on(t, fakes(&logs{}, nil), t.Context(), func(context.Context, buildFunc) error { return full })
+	must.Refuse(t, errs[1], "rank 0 has ended: the disk is full")
+	failing := func(*distributed.Group, pbt.Member) (Trainee, error) { return nil, full }
+	errs = on(t, failing, t.Context(), func(_ context.Context, build buildFunc) error {
+		_, err := build(pbt.Member{})
+		return err
 	})
-	if errs[1] == nil || !strings.Contains(errs[1].Error(), "rank 0 has ended: the disk is full") {
-		t.Errorf("rank 1 ends with %v", errs[1])
-	}
-}
-
-// A build that fails on one rank ends all.
-func TestBuildFails(t *testing.T) {
-	for failing := range 2 {
-		fault := func(rank int, call string) error {
-			if rank == failing {
-				return errors.New("no such environment")
-			}
-			return nil
-		}
-		errs := on(t, fakes(&logs{}, fault), t.Context(), func(_ context.Context, build buildFunc) error {
-			_, err := build(pbt.Member{})
-			return err
-		})
-		for r, err := range errs {
-			if !errors.Is(err, pbt.ErrBroken) || !strings.Contains(err.Error(), "no such environment") {
-				t.Errorf("rank %d fails to build: rank %d says %v", failing, r, err)
-			}
-		}
-	}
+	must.Refuse(t, errs[0], "the disk is full")
+	must.Refuse(t, errs[1], "the disk is full")
 }

@@ -2,7 +2,6 @@ package testdevice_test
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"testing"
 
@@ -85,10 +84,7 @@ func TestBudgets(t *testing.T) {
 			}
 			a.SetTraining(false)
 			for range 2 {
-				got := between(t, func() error {
-					_, err := a.Act(w.Now())
-					return err
-				})
+				got := between(t, func() error { _, err := a.Act(w.Now()); return err })
 				if got.reads != 1 || got.writes > 1 || got.blocking != 0 { // Record may have sent the observations
 					t.Errorf("a step of evaluation has %+v", got)
 				}
@@ -101,49 +97,29 @@ func TestBudgets(t *testing.T) {
 // copy of the row numbers and a replay, of so many launches.
 func TestLaunches(t *testing.T) {
 	testdevice.SkipWithGraphs(t, "it compares agents without")
-	for _, test := range []struct {
-		name          string
-		limit, within int64
-	}{{"ppo", 124, 0}, {"amp", 288, 0}, {"ppo, with graphs", 2, 139}, {"amp, with graphs", 2, 305}} {
-		t.Run(test.name, func(t *testing.T) {
-			for _, v := range append(withGraphs(), variants...) {
-				if v.name != test.name {
-					continue
-				}
-				launches := func(miniBatches int) int64 {
-					settings := map[string]any{"mini_batches": miniBatches, "learning_epochs": 1}
-					a, w := v.with(settings).make(t, testdevice.Name(0)), v.world()
-					agenttest.Learn(t, a, w, 1)
-					agenttest.Fill(t, a, w)
-					done := testdevice.During(0, func() {
-						must.Do(t, a.Update(context.Background()))
-					})
-					if done.Captured > test.within {
-						t.Errorf("a replay has %d launches, more than %d", done.Captured, test.within)
-					}
-					return done.Launches
-				}
-				two, four := launches(2), launches(4)
-				if each := (four - two) / 2; each > test.limit {
-					t.Errorf("%d launches a minibatch, more than %d", each, test.limit)
-				} else {
-					t.Log(fmt.Sprint(each, " launches a minibatch, ", two-2*each, " beside them"))
-				}
+	limits := map[string][2]int64{"ppo": {124, 0}, "amp": {288, 0}, "ppo, with graphs": {2, 139},
+		"amp, with graphs": {2, 305}}
+	for _, v := range append(withGraphs(), variants...) {
+		limit, ok := limits[v.name]
+		if !ok {
+			continue
+		}
+		launches := func(miniBatches int) int64 {
+			settings := map[string]any{"mini_batches": miniBatches, "learning_epochs": 1}
+			a, w := v.with(settings).make(t, testdevice.Name(0)), v.world()
+			agenttest.Learn(t, a, w, 1)
+			agenttest.Fill(t, a, w)
+			done := testdevice.During(0, func() { must.Do(t, a.Update(t.Context())) })
+			if done.Captured > limit[1] {
+				t.Errorf("%s: a replay has %d launches, more than %d", v.name, done.Captured, limit[1])
 			}
-		})
-	}
-}
-
-// Advantages cost launches for each doubling of the rollout's length, not for each step.
-func TestGAELaunches(t *testing.T) {
-	s := on(t, 0)
-	launches := func(steps int64) int64 {
-		x := s.Ones(steps, 3, 1)
-		return testdevice.During(0, func() { s.GAE(x, x, x, x, x, 0.99, 0.95) }).Launches
-	}
-	short, long := launches(16), launches(1024)
-	must.Do(t, s.Err())
-	if long > short+6*3 || long > 40 {
-		t.Errorf("%d launches for 16 steps, %d for 1024", short, long)
+			return done.Launches
+		}
+		two, four := launches(2), launches(4)
+		if each := (four - two) / 2; each > limit[0] {
+			t.Errorf("%s: %d launches a minibatch, more than %d", v.name, each, limit[0])
+		} else {
+			t.Logf("%s: %d launches a minibatch, %d beside them", v.name, each, two-2*each)
+		}
 	}
 }

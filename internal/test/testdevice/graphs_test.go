@@ -2,6 +2,7 @@ package testdevice_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -73,7 +74,8 @@ func same(t *testing.T, v variant, plain, replaying func(v variant) agenttest.Ag
 	a, b, u, w := plain(v), replaying(v), v.world(), v.world()
 	for i := range 4 {
 		if i == 2 {
-			change(t, a, b)
+			other := map[string]float64{"learning_rate": 3e-4, "ratio_clip": 0.1, "value_loss_scale": 1}
+			must.Do(t, errors.Join(a.SetHyperparameters(other), b.SetHyperparameters(other)))
 		}
 		if n := made(func() { learn(t, a, u) }); n != 0 {
 			t.Errorf("update %d: %d replays by the agent without", i+1, n)
@@ -158,24 +160,11 @@ func replayed(v variant) bool {
 	return alike(v) && !slices.Contains(others, v.name)
 }
 
-// change gives agents other settings between two updates.
-func change(t *testing.T, all ...agenttest.Agent) {
-	t.Helper()
-	for _, a := range all {
-		if err := a.SetHyperparameters(map[string]float64{"learning_rate": 3e-4, "ratio_clip": 0.1,
-			"value_loss_scale": 1}); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // learn makes a rollout and its update, and waits for that.
 func learn(t *testing.T, a agenttest.Agent, w *agenttest.World) {
 	t.Helper()
 	agenttest.Learn(t, a, w, 1)
-	if err := a.(agents.Overlapping).Wait(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.(agents.Overlapping).Wait(context.Background()))
 }
 
 // figures are those that an agent tracks.
@@ -186,31 +175,21 @@ func figures(a agenttest.Agent) map[string]float64 {
 }
 
 // A policy that reads from the device while it evaluates cannot be recorded: the update fails, is undone, and says what
-// to set. Without graphs it learns.
+// to set.
 func TestGraphsRefuseReads(t *testing.T) {
 	testdevice.SkipWithGraphs(t, "it makes an agent without")
-	for _, on := range []bool{true, false} {
-		v := variant{spaces: rows, settings: map[string]any{"cuda_graphs": on}, ppo: func(sp spaces.Set) ppo.Models {
-			return ppo.Models{Make: func(seed int64) (models.Policy, models.Network, error) {
-				policy, value, err := ppoMLPs(sp).Make(seed)
-				return &reading{policy}, value, err
-			}}
+	v := variant{spaces: rows, settings: map[string]any{"cuda_graphs": true}, ppo: func(sp spaces.Set) ppo.Models {
+		return ppo.Models{Make: func(seed int64) (models.Policy, models.Network, error) {
+			policy, value, err := ppoMLPs(sp).Make(seed)
+			return &reading{policy}, value, err
 		}}
-		a := v.make(t, testdevice.Name(0))
-		agenttest.Fill(t, a, v.world())
-		before := agenttest.Snapshot(t, a)
-		err := a.Update(context.Background())
-		if !on {
-			must.Do(t, err)
-			continue
-		}
-		if err == nil || !strings.Contains(err.Error(), `"cuda_graphs"`) ||
-			!strings.Contains(err.Error(), "read by the host") {
-			t.Errorf("the update ends with %v", err)
-		}
-		if d := agenttest.Differences(before, agenttest.Snapshot(t, a)); len(d) > 0 {
-			t.Errorf("%q changed", d)
-		}
+	}}
+	a := v.make(t, testdevice.Name(0))
+	agenttest.Fill(t, a, v.world())
+	before := agenttest.Snapshot(t, a)
+	must.Refuse(t, a.Update(t.Context()), `"cuda_graphs"`, "read by the host")
+	if d := agenttest.Differences(before, agenttest.Snapshot(t, a)); len(d) > 0 {
+		t.Errorf("%q changed", d)
 	}
 }
 
@@ -222,43 +201,4 @@ func (p *reading) Evaluate(s *tensor.Scope, in models.Inputs, actions tensor.Ten
 		s.Fail(err)
 	}
 	return p.Policy.Evaluate(s, in, actions)
-}
-
-// An update with graphs that is cancelled is undone, and the next one is as if it had not been.
-func TestGraphsCancelled(t *testing.T) {
-	for _, v := range variants {
-		if v.name != "ppo" && v.name != "amp" {
-			continue
-		}
-		t.Run(v.name, func(t *testing.T) {
-			v.settings = map[string]any{"cuda_graphs": true, "mini_batches": 4}
-			a, b := v.make(t, testdevice.Name(0)), v.make(t, testdevice.Name(0))
-			u, w := v.world(), v.world()
-			agenttest.Fill(t, a, u)
-			agenttest.Fill(t, b, w)
-			ctx := &ending{Context: context.Background(), left: 5}
-			if err := a.Update(ctx); err == nil {
-				t.Fatal("the update was not cancelled")
-			}
-			for i, agent := range []agenttest.Agent{a, b} {
-				if err := agent.Update(context.Background()); err != nil {
-					t.Fatal(i, err)
-				}
-			}
-			agenttest.Same(t, a, b)
-		})
-	}
-}
-
-// ending is a context that ends when it has been asked so many times.
-type ending struct {
-	context.Context
-	left int
-}
-
-func (e *ending) Err() error {
-	if e.left--; e.left < 0 {
-		return context.Canceled
-	}
-	return nil
 }

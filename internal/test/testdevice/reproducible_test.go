@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/testdevice"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -42,17 +43,12 @@ func TestReproducible(t *testing.T) {
 		y = s.Mul(y, x)
 	}
 	s.Grad(s.Sum(y), true, x)
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Err())
 	s.Reset()
 	before, after := runs(0), runs(300_000)
-	for i, v := range variants {
-		if i >= len(before) || i >= len(after) {
-			t.Fatalf("%s: the run failed", v.name)
-		}
-		if d := agenttest.Differences(before[i], after[i]); len(d) > 0 {
-			t.Errorf("%s: runs differ in %s", v.name, strings.Join(d, ", "))
+	for i, snap := range before {
+		if d := agenttest.Differences(snap, after[i]); len(d) > 0 {
+			t.Errorf("%s: runs differ in %s", variants[i].name, strings.Join(d, ", "))
 		}
 	}
 }
@@ -67,24 +63,18 @@ func TestCheckpointsCrossDevices(t *testing.T) {
 				source := v.make(t, way[0])
 				w := v.world()
 				agenttest.Learn(t, source, w, 1)
-				if err := agenttest.Advance(source, w, 3); err != nil { // in the middle of a rollout
-					t.Fatal(err)
-				}
+				must.Do(t, agenttest.Advance(source, w, 3)) // in the middle of a rollout
 				snap := agenttest.Snapshot(t, source)
 				var went []*checkpoint.Snapshot
 				for range 2 {
 					a := v.make(t, way[1])
-					if err := a.Restore(agenttest.Through(t, snap)); err != nil {
-						t.Fatalf("from %s to %s: %v", way[0], way[1], err)
-					}
+					must.Do(t, a.Restore(agenttest.Through(t, snap)))
 					for _, d := range agenttest.Differences(snap, agenttest.Snapshot(t, a), "random/",
 						"random_device") {
 						t.Errorf("from %s to %s: %s", way[0], way[1], d)
 					}
 					a.SetTraining(false)
-					if _, err := a.Act(w.Now()); err != nil {
-						t.Fatal(err)
-					}
+					must.Get(a.Act(w.Now()))(t)
 					a.SetTraining(true)
 					agenttest.Learn(t, a, w.Clone(), 1)
 					went = append(went, agenttest.Snapshot(t, a))
