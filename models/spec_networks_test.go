@@ -1,11 +1,11 @@
 package models
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -27,9 +27,7 @@ func TestLayerNorm(t *testing.T) {
 		for _, p := range params {
 			got = append(got, p.Name)
 		}
-		if strings.Join(got, " ") != names {
-			t.Errorf("the parameters are %s, want %s", got, names)
-		}
+		check.Is(t, strings.Join(got, " "), names, "the parameters")
 		s := tensortest.NoGrad(t, tensor.CPU)
 		const n, width = 6, 4
 		in := Inputs{Observations: sampled(s, boxes.Observation, n)}
@@ -39,9 +37,8 @@ func TestLayerNorm(t *testing.T) {
 			for _, v := range row {
 				sum, square = sum+v/width, square+v*v/width
 			}
-			if math.Abs(sum) > 1e-5 || math.Abs(square-1) > 1e-2 {
-				t.Errorf("%s: a row has the mean %g and the mean square %g", layers, sum, square)
-			}
+			check.Near(t, sum, 0, 1e-5, "%s: the mean of a row", layers)
+			check.Near(t, square, 1, 1e-2, "%s: the mean square of a row", layers)
 		}
 		w, b := []float32{0.5, -2, 3, 1}, []float32{1, 0, -1, 4}
 		must(t, tensor.Write(params[len(params)-2].Tensor, w))
