@@ -140,7 +140,8 @@ func TestGradientPenalty(t *testing.T) {
 						down := want()
 						set(values[i])
 						diff := (up - down) / (2 * h)
-						check.Near(t, float64(slope[i]), diff, 3e-3+0.03*math.Abs(diff), "layer %d: ∂penalty/∂w[%d]", k, i)
+						check.Near(t, float64(slope[i]), diff, 3e-3+0.03*math.Abs(diff), "layer %d: ∂penalty/∂w[%d]",
+							k, i)
 					}
 				}
 			})

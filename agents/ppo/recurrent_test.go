@@ -178,8 +178,8 @@ func TestEvaluationRemembers(t *testing.T) {
 	anew := func(after string, actions []float32, want ...bool) { // environment by environment
 		t.Helper()
 		for i, anew := range want {
-			check.Is(t, slices.Equal(actions[2*i:2*i+2], first[2*i:2*i+2]), anew, "%s environment %d begins anew", after,
-				i)
+			equal := slices.Equal(actions[2*i:2*i+2], first[2*i:2*i+2])
+			check.Is(t, equal, anew, "%s environment %d begins anew", after, i)
 		}
 	}
 	anew("after a step", second, false, false, false)
@@ -206,8 +206,8 @@ func TestCheckpointsOfOtherNetworks(t *testing.T) {
 	perceptron := newRecurrent(t, MLPs(plain, []int{8}, "tanh"), nil)
 	narrow, wide := evolvable(architecture(8)), evolvable(architecture(12, 8))
 	for want, pair := range map[string][2]*Agent{
-		"policy network has recurrent layers (policy/gru.weight_hh_l0), this agent's has none": {perceptron, recurrent},
-		"policy network has no recurrent layers, this agent's has (policy/gru.weight_hh_l0)":   {recurrent, perceptron},
+		"policy network has recurrent layers (policy/gru.weight_hh_l1), this agent's has none": {perceptron, recurrent},
+		"policy network has no recurrent layers, this agent's has (policy/gru.weight_hh_l1)":   {recurrent, perceptron},
 		"network is 4→[12 8] tanh, this agent's 4→[8] tanh; make the agent from the checkpoint's architecture": {
 			narrow, wide},
 		"the checkpoint's policy network is 4→[12 8] tanh, this agent's has no architecture": {perceptron, wide},

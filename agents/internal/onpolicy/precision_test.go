@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/tensor"
@@ -35,15 +36,11 @@ func TestGradientScaler(t *testing.T) {
 		g.good = x.good
 		c.Differentiate(s, s.MulScalar(s.Sum(s.Square(w)), x.factor))
 		stepped := c.Step(s)
-		if got := tensortest.Float32s(t, s, flat.Values); stepped != x.stepped || !slices.Equal(got, x.w) ||
-			g.scale != x.scale || g.good != x.after {
-			t.Errorf("step %d: %v, parameters %v, scale %g, %d good steps; want %+v", i, stepped, got, g.scale, g.good,
-				x)
-		}
+		check.Same(t, tensortest.Float32s(t, s, flat.Values), x.w, "parameters after step %d", i)
+		check.Not(t, stepped != x.stepped || g.scale != x.scale || g.good != x.after,
+			"step %d: %v, scale %g, %d good steps; want %+v", i, stepped, g.scale, g.good, x)
 	}
-	if o.Steps != 2 {
-		t.Errorf("%d steps are counted, want 2", o.Steps)
-	}
+	check.Is(t, o.Steps, 2, "steps that are counted")
 }
 
 // TestPortionsKeepPrecision computes a layer on rows that are kept as bytes, in portions: it computes in the agent's
@@ -63,12 +60,7 @@ func TestPortionsKeepPrecision(t *testing.T) {
 		s.Copy(s.Narrow(got, 0, rows.Start, rows.Len), s.Linear(s.Narrow(x, 0, rows.Start, rows.Len), w,
 			tensor.Tensor{}))
 	})
-	a, err := tensor.Float32s(got)
-	if err != nil {
-		t.Fatal(s.Err(), err)
-	}
-	b, err := tensor.Float32s(want)
-	if err != nil || !slices.Equal(a, b) || b[0] != 8 {
-		t.Errorf("in portions %v, at once %v (%v); want 8 in both", a[0], b[0], err)
-	}
+	eights := slices.Repeat([]float32{8}, 3*portion)
+	check.Same(t, tensortest.Float32s(t, s, want), eights, "at once")
+	check.Same(t, tensortest.Float32s(t, s, got), eights, "in portions")
 }
