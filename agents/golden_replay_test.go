@@ -3,7 +3,6 @@ package agents_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -87,11 +86,6 @@ func (x *replay) start(t *testing.T) {
 			snap.Arrays[name] = checkpoint.ArrayFloat64(a.Shape, want.Data)
 		}
 	}
-	for _, e := range x.core.Flat.Entries() {
-		if _, ok := x.c.Init["init/"+e.Name]; !ok {
-			t.Fatalf("the case has no initial %s", e.Name)
-		}
-	}
 	for _, network := range x.remembering() {
 		rows := x.c.states(x.c.Init, "init/rnn_"+network, 0)
 		snap.Arrays[layout.Hidden(network)] = checkpoint.ArrayFloat32([]int64{int64(x.c.envs),
@@ -126,9 +120,6 @@ func (x *replay) collect(t *testing.T, c *golden.Comparison, u *goldenUpdate) {
 // compareRollout compares what acting and recording have computed.
 func (x *replay) compareRollout(t *testing.T, c *golden.Comparison, u *goldenUpdate) {
 	t.Helper()
-	if !x.agent.Ready() {
-		t.Fatal("after a whole rollout the agent is not ready to update")
-	}
 	x.field(t, c, "log_prob", u.arrays["rollout/log_prob"])
 	x.field(t, c, "values", u.arrays["rollout/values"])
 	for name, want := range u.under("memory/") {
@@ -182,14 +173,10 @@ func (x *replay) compareMinibatches(t *testing.T, u *goldenUpdate) {
 				want = append(want, recorded[int(rows[i])])
 			}
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("minibatch %d has the rows with log-probabilities %v, want %v", m, got, want)
-		}
+		check.Same(t, got, want, "log-probabilities of minibatch %d", m)
 		m++
 	}
-	if m != len(batches) {
-		t.Errorf("%d minibatches, want %d", m, len(batches))
-	}
+	check.Is(t, m, len(batches), "number of minibatches")
 }
 
 // compareLastValues compares the values of what followed the rollout, from which the advantages start.

@@ -78,19 +78,6 @@ func computed(t *testing.T, s *tensor.Scope, sp spaces.Set, x term, in Inputs) t
 	return s.Contiguous(n.Forward(s, in))
 }
 
-// The mode of both Gaussian classes is clipped.
-func TestSpecClipsActions(t *testing.T) {
-	s := tensortest.NoGrad(t, tensor.CPU)
-	const plain = "\nnetwork: [{name: net, input: OBSERVATIONS}]\noutput: 100 * ACTIONS"
-	for _, class := range []string{"Gaussian", "MULTIVARIATEGAUSSIANMIXIN"} {
-		p := tensortest.Opened[Policy](t)(specOf(t, "class: "+class+"\nclip_actions: true"+plain).BuildPolicy(boxes, 1))
-		mode := p.Mode(s, Inputs{Observations: tensor.From(s, []float32{3, 4, 5}, 1, 3)})
-		for _, x := range tensortest.Float64s(t, s, mode) {
-			check.Near(t, x, 0, 1, "%s: an action", class)
-		}
-	}
-}
-
 // The two halves of a shared spec stand on the policy's network, each with a layer of its own. The network is the
 // product of two containers, as in Isaac Lab's cartpole with a Tuple of observations, and has no layers of its own.
 func TestBuildShared(t *testing.T) {

@@ -44,34 +44,6 @@ func ExampleNewRunningStandardScaler() {
 	// Output: 99.9 <nil>
 }
 
-// ForwardColumns is what Forward makes of these columns, and its gradient is 1 / (√variance + epsilon) within the
-// limits.
-func TestScalerForwardColumns(t *testing.T) {
-	cfg := preprocessors.DefaultScalerConfig()
-	cfg.ClipThreshold = 2
-	r := newScaler(t, 3, cfg)
-	s := tensortest.WithGrad(t, tensor.CPU)
-	r.Update(s, tensor.From(s, []float32{1, 2, 3, 4, 5, 9, 0, 1, -7}, 3, 3))
-	rows := tensor.From(s, []float32{0.5, 1, 2, -1, 3, 1000}, 2, 3)
-	columns := s.RequireGrad(s.Contiguous(s.Detach(s.Narrow(rows, 1, 1, 2))))
-	got := r.ForwardColumns(s, columns, 1)
-	want := tensortest.Float32s(t, s, s.Contiguous(s.Narrow(r.Forward(s, rows), 1, 1, 2)))
-	variance := tensortest.Float64s(t, s, r.Variance)
-	grad := tensortest.Float32s(t, s, s.Grad(s.Sum(got), false, columns)[0])
-	for i, x := range tensortest.Float32s(t, s, got) {
-		slope := 1 / (math.Sqrt(variance[1+i%2]) + cfg.Epsilon)
-		if want[i] == 2 {
-			slope = 0
-		}
-		if !near(float64(x), float64(want[i]), 1e-6) || !near(float64(grad[i]), slope, 1e-6) {
-			t.Errorf("value %d is %g with slope %g, want %g with %g", i, x, grad[i], want[i], slope)
-		}
-	}
-	if want[3] != 2 {
-		t.Errorf("the largest value is %g, want the limit 2", want[3])
-	}
-}
-
 // Forward standardises and limits, and Inverse brings back. One row of an unbiased scaler has no variance: its
 // statistics are lost, as skrl's are. The default survives one row.
 func TestScalerForward(t *testing.T) {

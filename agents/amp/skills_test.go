@@ -235,16 +235,3 @@ func TestSkillReturns(t *testing.T) {
 	golden.Compare(golden.NewComparison(t), "returns", tensortest.Float32s(t, s, a.learner.Rollout.Rows("returns")),
 		c.Arrays["returns"])
 }
-
-// A checkpoint whose encoder has layers of its own is refused by an agent whose encoder shares the discriminator's,
-// and the other way round, with what to make.
-func TestEncodersOfCheckpoints(t *testing.T) {
-	shared, separate := skilled(t, WithEncoder(standard, 2), nil),
-		skilled(t, WithSeparateEncoder(standard, plain, 2, []int{5}, "tanh"), nil)
-	for want, pair := range map[string][2]*Agent{"amp.WithSeparateEncoder": {separate, shared},
-		"amp.WithEncoder": {shared, separate}} {
-		snap := agenttest.Snapshot(t, pair[0])
-		check.RefuseAs(t, want, pair[1].Restore(snap), want)
-		must(t, pair[0].Restore(snap))
-	}
-}

@@ -116,15 +116,6 @@ func roundTrip(t *testing.T, a Architecture) {
 	}
 }
 
-func TestArchitectureOfRefuses(t *testing.T) {
-	for _, v := range []any{nil, 3, "x", map[string]any{"latent": 1.5}, map[string]any{"unknown": 1}, map[string]any{},
-		map[string]any{"parts": []any{}}} {
-		if a, err := ArchitectureOf(v); err == nil {
-			t.Errorf("%v: %v", v, a)
-		}
-	}
-}
-
 func FuzzArchitecture(f *testing.F) {
 	for _, a := range []Architecture{
 		architecture(f, dict(), []int{16}, 8, []int{64, 32}, "tanh"),

@@ -92,22 +92,3 @@ func TestConcatenateIsBounded(t *testing.T) {
 	n := Network{Inputs: 1 << 24, Steps: []Step{{Op: Concatenate, Inputs: make([]int, 256)}}} // 2³² values
 	must.RefusedAs(n.Widths())(t, "2³² values", "side by side")
 }
-
-// The arrays of a network are listed with the shapes that PyTorch gives them.
-func TestArrays(t *testing.T) {
-	n := Network{Inputs: 48, Steps: []Step{
-		{Op: Conv2d, Weight: "c.w", Bias: "c.b", Outputs: 4, Shape: []int{3, 4, 4}, Kernel: []int{2, 3},
-			Stride:  []int{2, 2},
-			Padding: []int{0, 0, 0, 0}, Dilation: []int{1, 1}, Groups: 1},
-		{Op: GRU, Weights: []string{"g0", "g1", "g2", "g3", "h0", "h1", "h2", "h3"}, Outputs: 5},
-		{Op: Linear, Weight: "l.w", Outputs: 2},
-		{Op: LSTM, Inputs: []int{0}, Weights: []string{"m0", "m1", "m2", "m3"}, Outputs: 2, Frames: 6},
-	}}
-	got := must.Get(n.Arrays())(t)
-	want := []Array{{"c.w", []int64{4, 3, 2, 3}, 18}, {"c.b", []int64{4}, 18},
-		{"g0", []int64{15, 8}, 5}, {"g1", []int64{15, 5}, 5}, {"g2", []int64{15}, 5}, {"g3", []int64{15}, 5},
-		{"h0", []int64{15, 5}, 5}, {"h1", []int64{15, 5}, 5}, {"h2", []int64{15}, 5}, {"h3", []int64{15}, 5},
-		{"l.w", []int64{2, 5}, 5}, {"m0", []int64{8, 8}, 2}, {"m1", []int64{8, 2}, 2}, {"m2", []int64{8}, 2}, {"m3",
-			[]int64{8}, 2}}
-	must.Equal(t, "arrays", want, got)
-}
