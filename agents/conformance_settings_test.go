@@ -37,32 +37,6 @@ func (x suite) hyperparameters(t *testing.T) {
 	agenttest.Same(t, a, b)
 }
 
-// scheduled: with a schedule, a new learning rate changes the schedule's in proportion.
-func (x suite) scheduled(t *testing.T) {
-	a := x.make(t, 1, map[string]any{"learning_rate": 1e-3, "learning_rate_scheduler": "ExponentialLR",
-		"learning_rate_scheduler_kwargs": map[string]any{"gamma": 0.5}})
-	w := x.world(4)
-	rate := func() (rate float64) {
-		t.Helper()
-		rate = math.NaN()
-		a.Tracked(func(tag string, v float64) {
-			if tag == "Learning / Learning rate" {
-				rate = v
-			}
-		})
-		return rate
-	}
-	for _, want := range []float64{5e-4, 2.5e-4} {
-		agenttest.Learn(t, a, w, 1)
-		must(t, a.Wait(context.Background()))
-		check.Near(t, rate(), want, 1e-12, "learning rate")
-	}
-	must(t, a.SetHyperparameters(map[string]float64{"learning_rate": 4e-3}))
-	agenttest.Learn(t, a, w, 1)
-	must(t, a.Wait(context.Background()))
-	check.Near(t, rate(), 5e-4, 1e-12, "learning rate after the change")
-}
-
 // shaping: the environment's rewards are not changed, and the shaper sees every step. What is not finite after it is
 // refused.
 func (x suite) shaping(t *testing.T) {

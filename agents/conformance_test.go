@@ -69,8 +69,6 @@ func conformance() []suite {
 		{name: "PPO/overlap/rl_games", ppo: ppoMLPs, spaces: states, settings: both(overlap, rlGames)},
 		{name: "AMP/overlap", amp: ampMLPs, spaces: maskedChoices, settings: both(overlap,
 			map[string]any{"discriminator_optimizer": "separate"})},
-		{name: "AMP/overlap/pictures", amp: ampCNNs, spaces: watched, settings: both(overlap,
-			map[string]any{"observation_preprocessor": nil})},
 		{name: "AMP/overlap/lstm", amp: ampRecurrent, spaces: plain, settings: both(overlap,
 			map[string]any{"sequence_length": 4,
 				"separate_critics": true})},
@@ -97,7 +95,7 @@ func conformance() []suite {
 			settings: map[string]any{"discriminator_loss": "wasserstein"}},
 		{name: "AMP/lsgan", amp: ampMLPs, spaces: choices, settings: map[string]any{
 			"discriminator_loss": "lsgan", "discriminator_optimizer": "separate",
-			"discriminator_gradient_penalty_samples": "both",
+			"discriminator_gradient_penalty_samples": "both", "termination_style_reward": 0.5, "termination_steps": 2,
 		}},
 		{name: "AMP/critic", amp: ampMLPs, spaces: plain, settings: map[string]any{
 			"discriminator_loss": "wasserstein", "separate_critics": true,
@@ -216,7 +214,7 @@ func TestConformance(t *testing.T) {
 			run  func(t *testing.T)
 		}{
 			{"seeds", x.seeds}, {"goroutines", x.goroutines}, {"leaks", x.leaks}, {"resume", x.resume},
-			{"foreign snapshots", x.foreign}, {"hyperparameters", x.hyperparameters}, {"scheduled", x.scheduled},
+			{"foreign snapshots", x.foreign}, {"hyperparameters", x.hyperparameters},
 			{"divergence", x.divergence}, {"cancellation", x.cancellation}, {"evaluation", x.evaluation},
 			{"misuse", x.misuse}, {"shaping", x.shaping}, {"first steps", x.firstSteps}, {"reseed", x.reseed},
 			{"invalid", x.invalid}, {"unknown", x.unknown},

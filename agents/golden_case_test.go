@@ -82,14 +82,6 @@ type goldenUpdate struct {
 	// Tracked are the tracked values, LearningRate the rate after the update.
 	Tracked      map[string]float64
 	LearningRate float64
-	// Trace has what single optimizer steps computed, where known.
-	Trace []goldenStep
-}
-
-// goldenStep is an optimizer step.
-type goldenStep struct {
-	TotalLoss float64  `json:"total_loss"`
-	GradNorm  *float64 `json:"grad_norm_before_clip"`
 }
 
 // widths returns the widths of a network's input, hidden layers and output.

@@ -137,8 +137,7 @@ type tracedUpdate struct {
 	Returns    golden.Tensor
 	Advantages golden.Tensor
 	Values     golden.Tensor `json:"values_after"`
-	Trace      []goldenStep
-	Rates      []float64 `json:"lr"`
+	Rates      []float64     `json:"lr"`
 	Tracked    map[string][]float64
 	Motions    *golden.Tensor `json:"motion_dataset"`
 	MotionRows []int          `json:"motion_indexes"`
@@ -148,7 +147,7 @@ type tracedUpdate struct {
 // update brings a traced update into the form of one update. seen are the rows of the replay buffer.
 func (d *tracedUpdate) update(t *testing.T, seen []golden.Tensor, miniBatches any) goldenUpdate {
 	t.Helper()
-	u := goldenUpdate{Trace: d.Trace, Tracked: map[string]float64{}, LearningRate: d.Rates[0],
+	u := goldenUpdate{Tracked: map[string]float64{}, LearningRate: d.Rates[0],
 		arrays: arrays{"expect/scaled_returns": d.Returns, "expect/scaled_values": d.Values,
 			"expect/advantages": d.Advantages}}
 	for name, x := range d.Memory {

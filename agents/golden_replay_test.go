@@ -2,7 +2,6 @@ package agents_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -35,7 +34,6 @@ func (x *replay) run(t *testing.T, before func(i int), after func(compare *golde
 		u := &x.c.Updates[i]
 		x.collect(t, compare, u)
 		x.shuffle(u)
-		x.compareLastValues(t, compare, u)
 		before(i)
 		must(t, x.agent.Update(context.Background()))
 		x.updated(t, compare, u, x.agent.Tracked)
@@ -100,11 +98,6 @@ func (x *replay) collect(t *testing.T, c *golden.Comparison, u *goldenUpdate) {
 	t.Helper()
 	row := func(name string, i int) golden.Tensor { return u.arrays["rollout/"+name].Row(i) }
 	for i := range x.c.steps {
-		for _, network := range x.remembering() {
-			got := check.Get(agenttest.Snapshot(t, x.agent).Arrays[layout.Hidden(network)].Float32s())(t)
-			x.compareStates(c, fmt.Sprintf("state of %s before step %d", network, i), got, u,
-				"rollout/rnn_"+network+"_before", i)
-		}
 		x.policy.next = row("actions", i).Float32s()
 		check.Get(x.agent.Act(agents.Observation{Observations: row("observations", i).Float32s()}))(t)
 		step := agents.Transition{Rewards: row("rewards_env", i).Float32s(), Terminated: row("terminated", i).Bools(),
@@ -150,57 +143,6 @@ func (x *replay) compareStates(c *golden.Comparison, what string, got []float32,
 		}
 	}
 	golden.Compare(c, what, got, want)
-}
-
-// compareMinibatches compares the rows of the minibatches, which are time-major here and sequence by sequence in the
-// case, by their log-probabilities.
-func (x *replay) compareMinibatches(t *testing.T, u *goldenUpdate) {
-	t.Helper()
-	batches := u.numbered("minibatch_rows")
-	if batches == nil || x.c.Algorithm != "ppo_rnn" { // others are shuffled, see shuffle
-		return
-	}
-	s := tensor.NoGrad().On(x.core.Device)
-	defer s.Close()
-	l, m := x.c.Config["sequence_length"].(int), 0
-	recorded := check.Get(tensor.Float32s(x.core.Rollout.Tensor("log_prob")))(t)
-	for b := range x.core.Epoch(s, 1) { // not the first epoch, in which scalers learn
-		got := check.Get(tensor.Float32s(b.LogProb))(t)
-		rows := batches[m].Data
-		var want []float32
-		for step := range l {
-			for i := step; i < len(rows); i += l {
-				want = append(want, recorded[int(rows[i])])
-			}
-		}
-		check.Same(t, got, want, "log-probabilities of minibatch %d", m)
-		m++
-	}
-	check.Is(t, m, len(batches), "number of minibatches")
-}
-
-// compareLastValues compares the values of what followed the rollout, from which the advantages start.
-func (x *replay) compareLastValues(t *testing.T, compare *golden.Comparison, u *goldenUpdate) {
-	t.Helper()
-	want, ok := u.arrays["expect/last_values"]
-	if !ok {
-		want, ok = u.arrays["expect/gae_next_values"]
-	}
-	next := u.arrays["rollout/next_observations"]
-	if !ok || want.Shape[0] != next.Shape[1] { // skrl 2.0's AMP: the values of all steps, compared in the rollout
-		return
-	}
-	s := tensor.NoGrad().On(x.core.Device)
-	defer s.Close()
-	last := next.Row(next.Shape[0] - 1)
-	observations := tensor.From(s, last.Float32s(), int64(last.Shape[0]), int64(last.Shape[1]))
-	var states tensor.Tensor
-	if all, ok := u.arrays["rollout/next_states"]; ok {
-		last := all.Row(all.Shape[0] - 1)
-		states = tensor.From(s, last.Float32s(), int64(last.Shape[0]), int64(last.Shape[1]))
-	}
-	got := check.Get(tensor.Float32s(x.core.ValuesOf(s, x.core.Estimator, observations, states)))(t)
-	golden.Compare(compare, "last values", got, want)
 }
 
 // field compares a column of the rollout.

@@ -13,8 +13,8 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// updated compares the state after an update: targets, parameters, moments, scalers, learning rate, what was tracked
-// and what single steps computed. figures tells what was tracked.
+// updated compares the state after an update: targets, parameters, moments, scalers, learning rate and tracked values.
+// figures calls a function with each tracked value.
 func (x *replay) updated(t *testing.T, c *golden.Comparison, u *goldenUpdate,
 	figures func(f func(tag string, value float64))) {
 	t.Helper()
@@ -45,7 +45,6 @@ func (x *replay) updated(t *testing.T, c *golden.Comparison, u *goldenUpdate,
 		}
 		c.Scalar(tag, got, want)
 	}
-	x.trace(t, c, u, tracked)
 }
 
 func meanAbs(x golden.Tensor) float64 {
@@ -121,29 +120,5 @@ func (x *replay) moments(t *testing.T, c *golden.Comparison, u *goldenUpdate, sn
 			}
 			golden.Compare(c, name+" of "+e.Name, values(t, snap, "optimizer/"+name+"/"+e.Name), want)
 		}
-	}
-}
-
-// trace compares the means over single steps: of the total loss, and of the gradient's norm.
-func (x *replay) trace(t *testing.T, c *golden.Comparison, u *goldenUpdate, tracked map[string]float64) {
-	t.Helper()
-	if len(u.Trace) == 0 {
-		return
-	}
-	loss, norm, norms := 0.0, 0.0, 0
-	for _, step := range u.Trace {
-		loss += step.TotalLoss / float64(len(u.Trace))
-		if step.GradNorm != nil {
-			norm += *step.GradNorm / float64(len(u.Trace))
-			norms++
-		}
-	}
-	sum := 0.0
-	for _, part := range []string{"Policy", "Value", "Entropy", "Discriminator"} {
-		sum += tracked["Loss / "+part+" loss"]
-	}
-	c.Scalar("mean total loss", sum, loss)
-	if norms == len(u.Trace) {
-		c.Scalar("mean gradient norm", tracked["Gradient / Norm"], norm)
 	}
 }

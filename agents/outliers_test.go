@@ -79,22 +79,15 @@ func TestRewardsTooLarge(t *testing.T) {
 	agenttest.Learn(t, a, w, 1)
 	for range 8 {
 		tr := w.Step(act(t, a, w.Now()))
+		tr.Terminated, tr.Truncated = make([]bool, rows), make([]bool, rows)
 		before := agenttest.Snapshot(t, a)
-		good := tr.Rewards
 		tr.Rewards = []float32{0, 1e20, 0}
 		check.RefuseAs(t, "a reward of 1e20", a.Record(tr), "the reward of environment 1 is 1e+20")
-		unchanged(t, a, before, "after a reward of 1e20")
-		tr.Rewards = good
-		must(t, a.Record(tr))
-	}
-	must(t, a.Update(context.Background()))
-	for range 8 {
-		tr := w.Step(act(t, a, w.Now()))
-		tr.Terminated, tr.Truncated = make([]bool, rows), make([]bool, rows)
+		unchanged(t, a, before, "by a reward of 1e20")
 		tr.Rewards = []float32{1.1e18, 1.1e18, 1.1e18}
 		must(t, a.Record(tr))
 	}
 	before := agenttest.Snapshot(t, a)
 	diverges(t, "returns of 9e18", a.Update(context.Background()), "value_preprocessor has become")
-	unchanged(t, a, before, "after returns of 9e18")
+	unchanged(t, a, before, "by returns of 9e18")
 }

@@ -188,33 +188,6 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// Rows is Tensor, time-major, in the same memory as the steps that were written.
-func TestRollout(t *testing.T) {
-	r := tensortest.Opened[*memory.Rollout](t)(memory.NewRollout(3, 2, []memory.Field{{Name: "x", Width: 2},
-		{Name: "y", Width: 1}}, tensor.CPU))
-	s := tensortest.NoGrad(t, tensor.CPU)
-	for round := range 3 { // cleared and filled again, nothing of the round before stays
-		var want []float32
-		for step := range 3 {
-			check.Is(t, r.Len(), step, "length")
-			row := []float32{float32(round), float32(step), float32(round), float32(-step)}
-			want = append(want, row...)
-			must(t, tensor.Write(r.Row("x"), row))
-			s.Fill(r.Row("y"), float64(step))
-			r.Advance()
-		}
-		rows, all, last := tensortest.Float32s(t, s, r.Rows("x")), tensortest.Float32s(t, s, r.Tensor("x")),
-			tensortest.Float32s(t, s, r.At("y", 2))
-		if !r.Full() || !slices.Equal(rows, want) || !slices.Equal(all, want) || !slices.Equal(last, []float32{2, 2}) {
-			t.Errorf("rows %v, tensor %v, last step %v; want %v and 2, 2", rows, all, last, want)
-		}
-		r.Clear()
-	}
-	if r.SetLen(4) == nil || r.SetLen(-1) == nil || r.SetLen(3) != nil || !r.Full() {
-		t.Error("SetLen")
-	}
-}
-
 // Split cuts all rows into parts that differ by one row at most; Chunks cuts equal parts and drops the rest.
 func TestSplitAndChunks(t *testing.T) {
 	for n := range int64(40) {

@@ -82,9 +82,6 @@ func ExampleGRU() {
 		panic(err)
 	}
 	defer net.Close()
-	for _, p := range net.Parameters()[:5] {
-		fmt.Println(p.Name, tensor.Shape(p.Tensor))
-	}
 	s := tensor.NoGrad()
 	defer s.Close()
 	in := models.Inputs{Observations: s.Ones(2, 3)} // two environments, without a state at first
@@ -94,11 +91,6 @@ func ExampleGRU() {
 		fmt.Println(tensor.Shape(out), tensor.Shape(in.Hidden.State))
 	}
 	// Output:
-	// gru.weight_ih_l0 [24 3]
-	// gru.weight_hh_l0 [24 8]
-	// gru.bias_ih_l0 [24]
-	// gru.bias_hh_l0 [24]
-	// net.0.weight [16 8]
 	// [2 1] [2 8]
 	// [2 1] [2 8]
 	// [2 1] [2 8]
@@ -234,9 +226,7 @@ func ExampleNewPolicy() {
 	if err != nil {
 		panic(err)
 	}
-	net, err := models.NewMLP(models.MLPConfig{Inputs: 17, Outputs: dist.Outputs(), Hidden: []int{64},
-		Activation: "tanh"},
-		1)
+	net, err := models.NewMLP(models.MLPConfig{Inputs: 17, Outputs: dist.Outputs(), Hidden: []int{64}}, 1)
 	if err != nil {
 		panic(err)
 	}

@@ -71,15 +71,8 @@ func TestOrthogonalSeeds(t *testing.T) {
 	}
 }
 
-// perceptron reads the spec of a perceptron in the network language.
-func perceptron(t *testing.T, class, output, settings string) Spec {
-	t.Helper()
-	return specOf(t, "{class: "+class+", output: "+output+", "+settings+
-		", network: [{name: net, input: OBSERVATIONS, layers: [16, 5], activations: tanh}]}")
-}
-
 // Weights are orthogonal with the gains that are given, those of the last layer with a gain of its own, and biases 0:
-// in Go, in the network language, and where policy and value share a trunk.
+// in Go, and in the network language where policy and value share a trunk.
 func TestOrthogonal(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.Unbounded(7), Action: spaces.NewBox(-1, 1, 3)}
 	starts := func(hidden, policy, value float64) func(Policy, Network, error) {
@@ -92,16 +85,12 @@ func TestOrthogonal(t *testing.T) {
 			v.Close()
 		}
 	}
-	starts(math.Sqrt2, 0.01, 1)(ActorCritic(sp, []int{16, 5}, "tanh", DefaultGaussianConfig(), 1,
-		Initialization{Kind: "orthogonal"}))
 	starts(2, 0.5, 3)(ActorCritic(sp, []int{16, 5}, "tanh", DefaultGaussianConfig(), 1,
 		Initialization{Kind: "orthogonal", HiddenGain: 2, PolicyOutputGain: 0.5, ValueOutputGain: 3}))
-	policy := perceptron(t, "Gaussian", "ACTIONS", "initialization: orthogonal")
-	value := perceptron(t, "Deterministic", "ONE", "initialization: orthogonal, output_gain: 3")
+	const network = ", network: [{name: net, input: OBSERVATIONS, layers: [16, 5], activations: tanh}]}"
+	policy := specOf(t, "{class: Gaussian, output: ACTIONS, initialization: orthogonal"+network)
+	value := specOf(t, "{class: Deterministic, output: ONE, initialization: orthogonal, output_gain: 3"+network)
 	starts(math.Sqrt2, 0.01, 3)(BuildShared(policy, value, sp, 1))
-	p := check.Get(policy.BuildPolicy(sp, 1))(t)
-	v, err := value.BuildNetwork(sp, 1)
-	starts(math.Sqrt2, 0.01, 3)(p, v, err)
 }
 
 // Biases of linear layers and of convolutions start at 0 where that is asked for.

@@ -161,24 +161,6 @@ func TestReplayAdmission(t *testing.T) {
 	}
 }
 
-// A discriminator with an optimizer of its own does not change the step of policy and value; one with the shared
-// optimizer does, through the common gradient clip.
-func TestSeparateDiscriminatorOptimizer(t *testing.T) {
-	learned := func(optimizer string, scale float64) map[string][]float32 {
-		a := newAgent(t, plain, 1, map[string]any{"discriminator_optimizer": optimizer,
-			"discriminator_loss_scale": scale, "grad_norm_clip": 0.1, "discriminator_learning_rate": 1e-2})
-		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 1)
-		return agenttest.Parameters(t, a)
-	}
-	for _, optimizer := range []string{"separate", "shared"} {
-		x, y := learned(optimizer, 1), learned(optimizer, 1000)
-		for _, name := range []string{"policy/net.0.weight", "value/net.2.weight"} {
-			check.Is(t, slices.Equal(x[name], y[name]), optimizer == "separate",
-				"%s: %s is the same after a thousand times the discriminator's loss", optimizer, name)
-		}
-	}
-}
-
 // The motion dataset is filled before training, and renewed by amp_batch_size rows an update.
 func TestMotionDataset(t *testing.T) {
 	motion := &agenttest.Motion{Width: 3}

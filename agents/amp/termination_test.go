@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
@@ -77,43 +76,4 @@ func TestTerminations(t *testing.T) {
 			t.Errorf("after step %d: %v, want %v", k, got, step.want)
 		}
 	}
-}
-
-// Evaluation neither counts nor ends, and what was counted goes on behind it; ResetHidden begins anew what it names.
-func TestTerminationsBesideEvaluation(t *testing.T) {
-	a := impatient(t, map[string]any{"rollouts": 50})
-	all := []float32{poor, poor, poor}
-	recorded(t, a, all, nil, nil)
-	recorded(t, a, all, nil, nil)
-	a.SetTraining(false)
-	a.ResetHidden()
-	recorded(t, a, all, nil, nil)
-	check.Same(t, a.Terminations(), nil, "in an evaluation")
-	a.SetTraining(true)
-	a.ResetHidden(1)
-	recorded(t, a, all, nil, nil)
-	check.Same(t, a.Terminations(), []bool{true, false, true}, "behind an evaluation and a reset of environment 1")
-}
-
-// A copy of an agent in the middle of counts goes on counting, unless its snapshot has no buffers or is of other
-// environments; one that makes no sense is refused.
-func TestTerminationSnapshots(t *testing.T) {
-	a := impatient(t, map[string]any{"rollouts": 50})
-	recorded(t, a, []float32{poor, fine, poor}, nil, nil)
-	recorded(t, a, []float32{poor, poor, fine}, nil, nil)
-	snap := agenttest.Through(t, agenttest.Snapshot(t, a))
-	bare := check.Get(a.Snapshot(agents.SnapshotOptions{}))(t)
-	for name, test := range map[string]struct {
-		snap *checkpoint.Snapshot
-		want []bool
-	}{"buffers": {snap, []bool{true, false, false}}, "no buffers": {bare, []bool{false, false, false}}} {
-		b := impatient(t, map[string]any{"rollouts": 50, "learning_rate": 1e-4})
-		recorded(t, b, []float32{poor, poor, poor}, nil, nil) // which the snapshot replaces
-		must(t, b.Restore(test.snap))
-		recorded(t, b, []float32{poor, poor, poor}, nil, nil)
-		check.Same(t, b.Terminations(), test.want, "%s", name)
-	}
-	bad := agenttest.Through(t, snap)
-	bad.Arrays["rollout/poor_steps"] = checkpoint.ArrayInt64([]int64{3}, []int64{1, -1, 0})
-	check.RefuseAs(t, "a negative count", a.Restore(bad), "poor_steps")
 }

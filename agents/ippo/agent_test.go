@@ -122,34 +122,6 @@ func TestDeadMembers(t *testing.T) {
 	check.Same(t, invalid, want, "rows that are not learned from")
 }
 
-// Agents of one group are one PPO agent over all rows.
-func TestEqualsPPO(t *testing.T) {
-	set := spaces.NewSeats(spaces.Space{}, seat("a_0"), seat("a_1"))
-	a := made(t, ippo.Options{Spaces: set, NumEnvs: 2, Seed: 5}, "parameter_sharing", "all")
-	g := a.Groups()[0]
-	b := check.Get(ppo.New(ppo.Options{Spaces: g.Spaces, NumEnvs: 4, Seed: 5, Dict: g.Dict,
-		Models: ppo.MLPs(g.Spaces, []int{8}, "tanh")}))(t)
-	agenttest.Close(t, b)
-	all, flags := []bool{true, true, true, true}, make([]bool, 4)
-	for i := range 12 {
-		now := []float32{float32(i), 1, 2, float32(-i)}
-		x := check.Get(a.Act(agents.Observation{Observations: now, Active: all}))(t)
-		y := check.Get(b.Act(agents.Observation{Observations: now}))(t)
-		check.Same(t, x, y, "actions in step %d", i)
-		rewards := []float32{1, x[0], 3, x[1]}
-		must(t, a.Record(agents.Transition{Rewards: make([]float32, 2), Terminated: flags[:2], Truncated: flags[:2],
-			NextObservations: now, Seats: spaces.SeatStep{Rewards: rewards, Terminated: flags, Truncated: flags,
-				Active: all}}))
-		must(t, b.Record(agents.Transition{Rewards: rewards, Terminated: flags, Truncated: flags,
-			NextObservations: now}))
-		if a.Ready() {
-			must(t, a.Update(t.Context()))
-			must(t, b.Update(t.Context()))
-		}
-	}
-	agenttest.Same(t, a.Agents()[0], b)
-}
-
 // Evaluation takes the mode of the policies, unlike skrl's, and random_timesteps acts at random, unlike in skrl.
 func TestEvaluationAndRandomTimesteps(t *testing.T) {
 	set := spaces.NewSeats(spaces.Space{}, seat("a"), spaces.Seat{Name: "b", Observation: spaces.Unbounded(1),

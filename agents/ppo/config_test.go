@@ -128,15 +128,3 @@ func TestNames(t *testing.T) {
 		check.Equal(t, name, test.want, test.get(check.Get(FromDict(test.settings, test.sp))(t)))
 	}
 }
-
-// Settings are copied in and out: an agent's are its own.
-func TestSettingsAreCopied(t *testing.T) {
-	rates := []float64{1e-3, 2e-3}
-	a := open(t, Options{Spaces: plain, Models: MLPs(plain, []int{8}, "tanh"),
-		Dict: map[string]any{"learning_rate": rates}})
-	rates[0] = 7
-	a.Settings().LearningRate[0], a.Settings().GradNormClip[0] = 8, 8
-	if h := a.Hyperparameters(); h["learning_rate"] != 1e-3 || h["grad_norm_clip"] != 0.5 {
-		t.Errorf("%v", h)
-	}
-}
