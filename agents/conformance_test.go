@@ -217,8 +217,7 @@ func TestConformance(t *testing.T) {
 			{"foreign snapshots", x.foreign}, {"hyperparameters", x.hyperparameters},
 			{"divergence", x.divergence}, {"cancellation", x.cancellation}, {"evaluation", x.evaluation},
 			{"misuse", x.misuse}, {"shaping", x.shaping}, {"first steps", x.firstSteps}, {"reseed", x.reseed},
-			{"invalid", x.invalid}, {"unknown", x.unknown},
-			{"graphs", x.graphs}, {"closed", x.closed}, {"not finite", x.notFinite},
+			{"invalid", x.invalid}, {"unknown", x.unknown}, {"closed", x.closed}, {"not finite", x.notFinite},
 		} {
 			t.Run(fmt.Sprintf("%s/%s", x.name, test.name), func(t *testing.T) {
 				agenttest.CheckLive(t)

@@ -120,29 +120,6 @@ func (x *replay) compareRollout(t *testing.T, c *golden.Comparison, u *goldenUpd
 			x.field(t, c, name, want)
 		}
 	}
-	for _, network := range x.remembering() {
-		snap := agenttest.Snapshot(t, x.agent)
-		got := check.Get(snap.Arrays[layout.Hidden(network)].Float32s())(t)
-		x.compareStates(c, "state of "+network+" after the rollout", got, u, "expect/rnn_"+network, 0)
-		stored := check.Get(snap.Arrays[layout.Sequences(network)].Float32s())(t)
-		var starts []int
-		for i := 0; i < x.c.steps; i += x.c.Config["sequence_length"].(int) {
-			starts = append(starts, i)
-		}
-		x.compareStates(c, "stored states of "+network, stored, u, "memory/rnn_"+network, starts...)
-	}
-}
-
-// compareStates compares states with those of an update's arrays at some steps.
-func (x *replay) compareStates(c *golden.Comparison, what string, got []float32, u *goldenUpdate, kind string,
-	steps ...int) {
-	var want golden.Tensor
-	for _, i := range steps {
-		for _, v := range x.c.states(u.arrays, kind, i) {
-			want.Data = append(want.Data, float64(v))
-		}
-	}
-	golden.Compare(c, what, got, want)
 }
 
 // field compares a column of the rollout.

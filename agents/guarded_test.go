@@ -50,23 +50,14 @@ func harmless(a onpolicy.Algorithm) {
 	a.SetTraining(true)
 	a.SetStochastic(true)
 	a.SetStochastic(false)
-	a.ResetHidden()
 	a.ResetHidden(1)
 	a.Plan(100)
 	a.Ready()
 	a.Tracked(func(string, float64) {})
-	a.NumEnvs()
 	a.LearningRate()
 	a.Hyperparameters()
-	a.HiddenSizes()
 	a.Architectures()
-	a.Ranks()
-	switch a := a.(type) {
-	case *ppo.Agent:
-		a.Settings()
-	case *amp.Agent:
-		a.Settings()
-		a.Terminates()
+	if a, ok := a.(*amp.Agent); ok {
 		a.Terminations()
 	}
 }

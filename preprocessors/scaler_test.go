@@ -123,24 +123,6 @@ func TestScalersRefuse(t *testing.T) {
 	}
 }
 
-// Rows are divided by the mean of absolute values, which nothing is taken from before: 0 stays 0, also in a column that
-// is far from it. A new scaler changes nothing, and a column that is always 0 is divided by min_mean.
-func TestMeanAbsForward(t *testing.T) {
-	r := newMeanAbs(t, 3, preprocessors.DefaultMeanAbsConfig())
-	s := tensortest.NoGrad(t, tensor.CPU)
-	check := func(rows, want []float32) {
-		t.Helper()
-		for i, got := range tensortest.Float32s(t, s, r.Forward(s, tensor.From(s, rows, int64(len(rows)/3), 3))) {
-			if !near(float64(got), float64(want[i]), 1e-6) {
-				t.Errorf("value %d is %g, want %g", i, got, want[i])
-			}
-		}
-	}
-	check([]float32{10, -2, 3}, []float32{10, -2, 3})
-	r.Update(s, tensor.From(s, []float32{9, -1, 0, 11, 3, 0}, 2, 3))
-	check([]float32{0, 0, 0, 10, -2, 3e-4, -1000, 1, 0}, []float32{0, 0, 0, 1, -1, 3, -100, 0.5, 0})
-}
-
 // However rows are cut into batches, and whether they are learned or merged as a sum of moments, the statistics are
 // those of all rows. A standard scaler also counts the row with mean 0 and variance 1 that it begins with.
 func TestScalersAreExact(t *testing.T) {

@@ -139,23 +139,6 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// Every setting beside PPO's is read under skrl 2.0's name, and where skrl 1.4 had another under that.
-func TestNames(t *testing.T) {
-	type settings = map[string]any
-	kwargs, scaler := settings{"epsilon": 1e-6}, "RunningStandardScaler"
-	for name, test := range map[string]struct {
-		settings settings
-		get      func(c Config) any
-		want     any
-	}{
-		"kwargs": {settings{"amp_state_preprocessor": scaler, "amp_state_preprocessor_kwargs": kwargs},
-			func(c Config) any { return c.AMPObservationPreprocessorKwargs }, kwargs},
-		"style": {settings{"style_reward_weight": 0.5}, func(c Config) any { return c.StyleRewardScale }, 1.0},
-	} {
-		check.Equal(t, name, test.want, test.get(check.Get(FromDict(test.settings, plain))(t)))
-	}
-}
-
 // Each network has its rate, and the discriminator's own optimizer the discriminator's. Settings change both.
 func TestOptimizers(t *testing.T) {
 	a := newAgent(t, plain, 1, map[string]any{"discriminator_optimizer": "separate", "separate_critics": true,

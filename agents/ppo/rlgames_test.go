@@ -164,8 +164,6 @@ func TestScheduleKLThreshold(t *testing.T) {
 	if got, was := a.learner.LearningRate(), other.learner.LearningRate(); got >= was {
 		t.Errorf("the rate is %g with a small threshold, %g with a large one", got, was)
 	}
-	plainAgent := newAgent(t, plain, 1, nil)
-	check.RefuseAs(t, "no schedule", plainAgent.SetHyperparameters(map[string]float64{key: 0.01}), "KLAdaptiveLR")
 }
 
 // The divergence of a minibatch is rl_games' closed form, of the policies that recorded its rows and that evaluates

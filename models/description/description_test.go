@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -52,14 +51,10 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestUndescribed(t *testing.T) {
-	if _, err := Of(Undescribed(errors.New("it is a secret"))); !errors.Is(err, ErrUndescribed) ||
-		!strings.Contains(err.Error(), "it is a secret") {
-		t.Error(err)
-	}
+	_, err := Of(Undescribed(errors.New("it is a secret")))
+	must.Not(t, !errors.Is(err, ErrUndescribed), "%v", err)
 	for text, want := range map[string]string{
 		`{"format":2}`: "its format is 2", `[]`: "description: ", `{"format":1}`: "a space is missing",
-		`{"format":1,"secret":2}`:                                                   "secret",
-		`{"format":1,"observation_space":{"kind":"Image"}}`:                         `a space of kind "Image"`,
 		`{"format":1,"observation_space":{"kind":"Box","shape":[4000000,4000000]}}`: "product is at most",
 	} {
 		var v any
