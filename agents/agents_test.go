@@ -13,21 +13,6 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-func TestInterval(t *testing.T) {
-	for _, test := range []struct {
-		given                  any
-		timesteps, parts, want int
-	}{
-		{"AUTO", 1000, 100, 10}, {"auto", 5, 100, 1}, {"auto", 0, 100, 0}, {7.0, 1000, 10, 7}, {0, 1000, 10, 0},
-		{-1, 0, 0, 3}, {2.5, 0, 0, 3}, {"often", 0, 0, 3}, // refused
-	} {
-		i := agents.Interval{Steps: 3}
-		err := i.SetConfig(test.given)
-		check.Is(t, i.Of(test.timesteps, test.parts), test.want, "%v of %d steps", test.given, test.timesteps)
-		check.Is(t, err != nil, test.want == 3, "%v is refused", test.given)
-	}
-}
-
 // wrapped is an agent around another one.
 type wrapped struct{ agents.Agent }
 

@@ -149,18 +149,6 @@ func TestGradientPenalty(t *testing.T) {
 	}
 }
 
-// Until the replay buffer is full it takes every row, then replay_admission_probability's share.
-func TestReplayAdmission(t *testing.T) {
-	a := newAgent(t, plain, 1, map[string]any{"replay_admission_probability": 0.25, "reply_buffer_size": 40,
-		"rollouts": 8})
-	w := agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...) // 24 rows an update
-	for i, want := range [][2]int64{{24, 24}, {40, 8}, {40, 14}, {40, 20}} {
-		agenttest.Learn(t, a, w, 1)
-		got := [2]int64{a.learner.replay.Len(), a.learner.replay.Next()}
-		check.Is(t, got, want, "update %d: rows of the replay buffer and the next", i)
-	}
-}
-
 // The motion dataset is filled before training, and renewed by amp_batch_size rows an update.
 func TestMotionDataset(t *testing.T) {
 	motion := &agenttest.Motion{Width: 3}

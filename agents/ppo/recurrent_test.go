@@ -108,9 +108,8 @@ func TestSequences(t *testing.T) {
 				orders = append(orders, fmt.Sprint(all))
 				slices.Sort(all)
 				slices.Sort(want)
-				if !slices.Equal(all, want) || count != 4 {
-					t.Errorf("%d minibatches have the log-probabilities %v, want %v", count, all, want)
-				}
+				check.Is(t, count, 4, "number of minibatches")
+				check.Same(t, all, want, "log-probabilities of all rows")
 				check.Not(t, apart < 1e-4, "without resets the values are %g apart", apart)
 				s.Close()
 			}

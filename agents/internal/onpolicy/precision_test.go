@@ -1,12 +1,10 @@
 package onpolicy
 
 import (
-	"slices"
 	"testing"
 
 	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
-	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -41,26 +39,4 @@ func TestGradientScaler(t *testing.T) {
 			"step %d: %v, scale %g, %d good steps; want %+v", i, stepped, g.scale, g.good, x)
 	}
 	check.Is(t, o.Steps, 2, "steps that are counted")
-}
-
-// TestPortionsKeepPrecision computes a layer on rows that are kept as bytes, in portions: it computes in the agent's
-// precision, as it does on all rows at once.
-func TestPortionsKeepPrecision(t *testing.T) {
-	if err := tensor.BFloat16.Supported(tensor.CPU); err != nil {
-		t.Skip(err)
-	}
-	s := tensor.NoGrad().Layers(tensor.BFloat16)
-	defer s.Close()
-	// which bfloat16 rounds to 1
-	x, w := s.Full(tensor.Float32, 1.001, 3*portion, 8), s.Full(tensor.Float32, 1.003, 1, 8)
-	want := s.Linear(x, w, tensor.Tensor{})
-	got := s.Zeros(3*portion, 1)
-	c := &Core{Precision: tensor.BFloat16}
-	c.Portions(s, true, 3*portion, func(s *tensor.Scope, rows memory.Span) {
-		s.Copy(s.Narrow(got, 0, rows.Start, rows.Len), s.Linear(s.Narrow(x, 0, rows.Start, rows.Len), w,
-			tensor.Tensor{}))
-	})
-	eights := slices.Repeat([]float32{8}, 3*portion)
-	check.Same(t, tensortest.Float32s(t, s, want), eights, "at once")
-	check.Same(t, tensortest.Float32s(t, s, got), eights, "in portions")
 }
