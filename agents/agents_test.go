@@ -13,61 +13,24 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-func TestInterval(t *testing.T) {
-	for _, test := range []struct {
-		given                  any
-		timesteps, parts, want int
-	}{
-		{"auto", 1000, 10, 100}, {"AUTO", 1000, 100, 10}, {"auto", 5, 100, 1}, {"auto", 0, 100, 0},
-		{7, 1000, 10, 7}, {7.0, 1000, 10, 7}, {0, 1000, 10, 0}, {"7", 1000, 10, 7},
-		{-1, 0, 0, 3}, {2.5, 0, 0, 3}, {"often", 0, 0, 3}, {true, 0, 0, 3}, {nil, 0, 0, 3}, // refused
-	} {
-		i := agents.Interval{Steps: 3}
-		err := i.SetConfig(test.given)
-		if got := i.Of(test.timesteps, test.parts); got != test.want || (err == nil) == (got == 3) {
-			t.Errorf("%v of %d steps: %d, %v; want %d", test.given, test.timesteps, got, err, test.want)
-		}
-	}
-}
+// wrapped is an agent around another one.
+type wrapped struct{ agents.Agent }
 
-// plain is an agent with nothing optional; named adds a wrapper around it.
-type plain struct{ agents.Agent }
+func (w wrapped) Unwrap() agents.Agent { return w.Agent }
 
-type named struct {
-	plain
-	inner agents.Agent
-}
+type tuned struct{ agents.Agent }
 
-func (n named) Unwrap() agents.Agent { return n.inner }
-
-type tuned struct{ plain }
-
-func (tuned) Hyperparameters() map[string]float64           { return map[string]float64{"depth": 1} }
+func (tuned) Hyperparameters() map[string]float64           { return nil }
 func (tuned) SetHyperparameters(_ map[string]float64) error { return nil }
 func (tuned) Tracked(_ func(tag string, value float64))     {}
 
-// As finds what an agent can do, also through wrappers, outermost first.
+// As finds what an agent can do, also through wrappers.
 func TestAs(t *testing.T) {
-	inner := tuned{}
-	wrapped := named{inner: named{inner: inner}}
-	if _, ok := agents.As[agents.Tunable](wrapped); !ok {
-		t.Error("two wrappers hide that the agent is Tunable")
-	}
-	if got, ok := agents.As[tuned](wrapped); !ok || got != inner {
-		t.Errorf("the concrete type is found as %v, %v", got, ok)
-	}
-	if got, ok := agents.As[named](wrapped); !ok || got.inner != wrapped.inner {
-		t.Errorf("the outermost wrapper is found as %v, %v", got, ok)
-	}
-	if _, ok := agents.As[agents.Snapshotter](wrapped); ok {
-		t.Error("an agent that cannot be saved is a Snapshotter")
-	}
-	if _, ok := agents.As[agents.Tunable](plain{}); ok {
-		t.Error("an agent without settings is Tunable")
-	}
-	if _, ok := agents.As[agents.Tunable](nil); ok {
-		t.Error("no agent is Tunable")
-	}
+	two := wrapped{wrapped{tuned{}}}
+	_, inside := agents.As[agents.Tunable](two)
+	_, saved := agents.As[agents.Snapshotter](two)
+	_, none := agents.As[agents.Tunable](nil)
+	check.Not(t, !inside || saved || none, "Tunable %v, Snapshotter %v, nil Tunable %v", inside, saved, none)
 }
 
 // PPO says of every key that only AMP has whose it is.

@@ -31,8 +31,8 @@ func (x suite) invalid(t *testing.T) {
 			seen := act(t, a, strange)
 			for i := range rows {
 				w := x.spaces.Action.Width()
-				if a == other && !pending[i] && !slices.Equal(seen[i*w:(i+1)*w], actions[i*w:(i+1)*w]) {
-					t.Fatalf("the actions of environment %d differ: %v, %v", i, seen, actions)
+				if a == other && !pending[i] {
+					check.Same(t, seen[i*w:(i+1)*w], actions[i*w:(i+1)*w], "actions of environment %d", i)
 				}
 			}
 		}
@@ -65,13 +65,9 @@ func (x suite) invalid(t *testing.T) {
 			}
 		}
 	}
-	if met < 5 {
-		t.Fatalf("%d rows were invalid", met)
-	}
+	check.Not(t, met < 5, "%d rows were invalid", met)
 	agenttest.Same(t, kept, other)
-	if len(agenttest.Differences(agenttest.Snapshot(t, kept), agenttest.Snapshot(t, learning))) == 0 {
-		t.Error("rows that are not marked taught nothing")
-	}
+	differ(t, kept, learning, "rows that are not marked taught nothing")
 	// In the middle of a rollout the marks are part of a snapshot.
 	resumed := x.make(t, 9, nil)
 	must(t, agenttest.Advance(kept, world, 2))
@@ -100,8 +96,7 @@ func shown(rows []float32, pending []bool) []float32 {
 
 func act(t *testing.T, a agents.Agent, in agents.Observation) []float32 {
 	t.Helper()
-	actions := check.Get(a.Act(in))(t)
-	return slices.Clone(actions)
+	return slices.Clone(check.Get(a.Act(in))(t))
 }
 
 // unknown: where the last observation of a truncated episode is not known, the one that was acted on stands in for it,
@@ -117,9 +112,7 @@ func (x suite) unknown(t *testing.T) {
 		before := agents.Observation{Observations: slices.Clone(now.Observations), States: slices.Clone(now.States),
 			ActionMasks: now.ActionMasks}
 		actions := act(t, a, before)
-		if got := act(t, b, before); !slices.Equal(got, actions) {
-			t.Fatalf("the actions differ: %v, %v", got, actions)
-		}
+		check.Same(t, act(t, b, before), actions, "actions")
 		tr := world.Step(actions)
 		known := tr
 		if tr.FinalObservations != nil {
@@ -142,9 +135,7 @@ func (x suite) unknown(t *testing.T) {
 			}
 		}
 	}
-	if met < 2 {
-		t.Fatalf("%d episodes were truncated", met)
-	}
+	check.Not(t, met < 2, "%d episodes were truncated", met)
 	agenttest.Same(t, a, b)
 }
 

@@ -42,7 +42,6 @@ func conformance() []suite {
 	masked.ActionMask = spaces.NewActionMask(masked.Action)
 	maskedChoices := choices
 	maskedChoices.ActionMask = spaces.NewActionMask(choices.Action)
-	discriminator := architecture(plain.AMPObservation, []int{6}, 4, []int{8}, "elu")
 	parted := description.Architecture{ // the fast gradient penalty cannot read it
 		Parts:  []description.Part{{Name: "left", Width: 1}, {Name: "right", Width: 2}},
 		Latent: 3, Head: description.Stack{Hidden: []int{6}}, Activation: "tanh",
@@ -65,41 +64,27 @@ func conformance() []suite {
 		"learning_rate_scheduler":        "KLAdaptiveLR",
 		"learning_rate_scheduler_kwargs": map[string]any{"step": "minibatch", "divergence": "gaussian"}}
 	overlap := map[string]any{"overlap": true}
-	differential := map[string]any{"discriminator_mode": "differential",
-		"amp_observation_preprocessor": "RunningMeanAbsScaler"}
 	return []suite{
 		{name: "PPO/overlap", ppo: ppoMLPs, spaces: states, settings: overlap},
-		{name: "PPO/overlap/pictures", ppo: ppoCNNs, spaces: seen, settings: overlap},
 		{name: "PPO/overlap/rl_games", ppo: ppoMLPs, spaces: states, settings: both(overlap, rlGames)},
-		{name: "PPO/overlap/lstm/shared", ppo: ppoSharedLSTM, spaces: spaces.Set{Observation: four,
-			Action: spaces.NewDiscrete(3)}, settings: overlap},
-		{name: "AMP/overlap", amp: ampMLPs, spaces: choices, settings: both(overlap,
+		{name: "AMP/overlap", amp: ampMLPs, spaces: maskedChoices, settings: both(overlap,
 			map[string]any{"discriminator_optimizer": "separate"})},
-		{name: "AMP/overlap/pictures", amp: ampCNNs, spaces: watched, settings: both(overlap,
-			map[string]any{"observation_preprocessor": nil})},
 		{name: "AMP/overlap/lstm", amp: ampRecurrent, spaces: plain, settings: both(overlap,
 			map[string]any{"sequence_length": 4,
 				"separate_critics": true})},
-		{name: "PPO/mixed precision", ppo: ppoMLPs, spaces: states, settings: half},
 		{name: "AMP/mixed precision", amp: ampMLPs, spaces: plain, settings: half},
 		{name: "PPO/mixed precision/GRU", ppo: ppoRecurrent, spaces: states, settings: half},
-		{name: "AMP/mixed precision/pictures", amp: ampCNNs, spaces: watched, settings: half},
 		{name: "PPO/pictures", ppo: ppoCNNs, spaces: seen,
 			settings: map[string]any{"state_preprocessor": "RunningStandardScaler"}},
 		{name: "AMP/pictures", amp: ampCNNs, spaces: watched, settings: map[string]any{
 			"discriminator_gradient_penalty_samples": "both", "observation_preprocessor": nil,
 			"separate_critics": true}},
 		{name: "PPO/rl_games", ppo: ppoMLPs, spaces: states, settings: rlGames},
-		{name: "PPO/rl_games/GRU", ppo: ppoRecurrent, spaces: states, settings: rlGames},
 		{name: "AMP/rl_games", amp: ampMLPs, spaces: plain, settings: rlGames},
-		{name: "AMP/rl_games/mixed precision", amp: ampMLPs, spaces: plain, settings: both(half, rlGames)},
 		{name: "PPO/box", ppo: ppoMLPs, spaces: spaces.Set{Observation: four, Action: two}},
-		{name: "PPO/states", ppo: ppoMLPs, spaces: states},
 		{name: "PPO/multi-discrete", ppo: ppoMLPs, spaces: spaces.Set{Observation: four,
 			Action: spaces.NewMultiDiscrete(3, 2)}},
-		{name: "PPO/masks", ppo: ppoMLPs, spaces: masked},
 		{name: "PPO/masks/overlap/lstm/shared", ppo: ppoSharedLSTM, spaces: masked, settings: overlap},
-		{name: "AMP/masks/overlap", amp: ampMLPs, spaces: maskedChoices, settings: overlap},
 		{name: "PPO/evolvable", ppo: ppoEvolvable, spaces: spaces.Set{Observation: spaces.NewDict(parts), Action: two}},
 		{name: "PPO/gru", ppo: ppoRecurrent, spaces: states, settings: map[string]any{"sequence_length": 4}},
 		{name: "PPO/lstm/shared", ppo: ppoSharedLSTM, spaces: spaces.Set{Observation: four,
@@ -108,23 +93,21 @@ func conformance() []suite {
 			"separate_critics": true}},
 		{name: "AMP/frames", amp: ampFrames, spaces: plain,
 			settings: map[string]any{"discriminator_loss": "wasserstein"}},
-		{name: "AMP/bce", amp: ampMLPs, spaces: plain},
 		{name: "AMP/lsgan", amp: ampMLPs, spaces: choices, settings: map[string]any{
 			"discriminator_loss": "lsgan", "discriminator_optimizer": "separate",
-			"discriminator_gradient_penalty_samples": "both",
+			"discriminator_gradient_penalty_samples": "both", "termination_style_reward": 0.5, "termination_steps": 2,
 		}},
 		{name: "AMP/critic", amp: ampMLPs, spaces: plain, settings: map[string]any{
 			"discriminator_loss": "wasserstein", "separate_critics": true,
 			"discriminator_gradient_penalty_samples": "interpolated", "replay_admission_probability": 0.3,
 		}},
-		{name: "AMP/differential", amp: ampMLPs, spaces: plain, settings: differential},
-		{name: "AMP/differential/overlap", amp: ampMLPs, spaces: plain, settings: both(overlap, differential)},
+		{name: "AMP/differential/overlap", amp: ampMLPs, spaces: plain, settings: both(overlap, map[string]any{
+			"discriminator_mode": "differential", "amp_observation_preprocessor": "RunningMeanAbsScaler"})},
 		{name: "AMP/skills", amp: ampSkills, spaces: plain, settings: map[string]any{"latent_size": 2,
 			"discriminator_masked_features": "1"}},
 		{name: "AMP/skills/overlap", amp: ampSkills, spaces: plain, settings: both(overlap,
 			map[string]any{"latent_size": 2})},
-		{name: "AMP/evolvable/one part", amp: ampEvolvable(discriminator), spaces: plain},
-		{name: "AMP/evolvable/two parts", amp: ampEvolvable(parted), spaces: plain},
+		{name: "AMP/evolvable", amp: ampEvolvable(parted), spaces: plain},
 	}
 }
 
@@ -231,11 +214,10 @@ func TestConformance(t *testing.T) {
 			run  func(t *testing.T)
 		}{
 			{"seeds", x.seeds}, {"goroutines", x.goroutines}, {"leaks", x.leaks}, {"resume", x.resume},
-			{"foreign snapshots", x.foreign}, {"hyperparameters", x.hyperparameters}, {"scheduled", x.scheduled},
+			{"foreign snapshots", x.foreign}, {"hyperparameters", x.hyperparameters},
 			{"divergence", x.divergence}, {"cancellation", x.cancellation}, {"evaluation", x.evaluation},
 			{"misuse", x.misuse}, {"shaping", x.shaping}, {"first steps", x.firstSteps}, {"reseed", x.reseed},
-			{"invalid", x.invalid}, {"unknown", x.unknown},
-			{"graphs", x.graphs}, {"closed", x.closed}, {"not finite", x.notFinite},
+			{"invalid", x.invalid}, {"unknown", x.unknown}, {"closed", x.closed}, {"not finite", x.notFinite},
 		} {
 			t.Run(fmt.Sprintf("%s/%s", x.name, test.name), func(t *testing.T) {
 				agenttest.CheckLive(t)
@@ -293,7 +275,5 @@ var must = check.Do
 // unchanged fails the test where the agent differs from an earlier snapshot of it; when says what has happened since.
 func unchanged(t testing.TB, a agents.Agent, before *checkpoint.Snapshot, when string) {
 	t.Helper()
-	if d := agenttest.Differences(before, agenttest.Snapshot(t, a)); len(d) > 0 {
-		t.Errorf("%s: %q changed", when, d)
-	}
+	check.Same(t, agenttest.Differences(before, agenttest.Snapshot(t, a)), nil, "what has changed %s", when)
 }

@@ -3,8 +3,9 @@ package agents_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
-	"strings"
+	"slices"
 	"sync"
 	"testing"
 
@@ -49,23 +50,14 @@ func harmless(a onpolicy.Algorithm) {
 	a.SetTraining(true)
 	a.SetStochastic(true)
 	a.SetStochastic(false)
-	a.ResetHidden()
 	a.ResetHidden(1)
 	a.Plan(100)
 	a.Ready()
 	a.Tracked(func(string, float64) {})
-	a.NumEnvs()
 	a.LearningRate()
 	a.Hyperparameters()
-	a.HiddenSizes()
 	a.Architectures()
-	a.Ranks()
-	switch a := a.(type) {
-	case *ppo.Agent:
-		a.Settings()
-	case *amp.Agent:
-		a.Settings()
-		a.Terminates()
+	if a, ok := a.(*amp.Agent); ok {
 		a.Terminations()
 	}
 }
@@ -78,14 +70,11 @@ func (x suite) closed(t *testing.T) {
 	rate, settings := a.LearningRate(), a.Hyperparameters()
 	must(t, a.Close())
 	for name, call := range failing(a, w) {
-		err := call()
-		want := a.Name() + " agent with seed 1: " + name + " was called after Close"
-		check.RefuseAs(t, name, err, want)
+		check.RefuseAs(t, name, call(), a.Name()+" agent with seed 1: "+name+" was called after Close")
 	}
 	harmless(a)
-	if a.Ready() || a.LearningRate() != rate || a.NumEnvs() != rows || len(a.Hyperparameters()) != len(settings) {
-		t.Error("what is shown after Close differs from before")
-	}
+	check.Is(t, a.LearningRate(), rate, "the learning rate after Close")
+	check.Equal(t, "settings after Close", settings, a.Hyperparameters())
 }
 
 // blocking is a policy whose next Sample waits.
@@ -119,30 +108,20 @@ func TestRefusesOverlap(t *testing.T) {
 	<-b.entered
 	calls := failing(a, w)
 	calls["Close"] = a.Close
+	refused := func(what string, err error, words ...string) {
+		t.Helper()
+		check.Not(t, !errors.Is(err, exclusive.ErrOverlap), "%s: %v", what, err)
+		check.RefuseAs(t, what, err, words...)
+	}
 	for name, call := range calls {
-		want := "ppo: the PPO agent with seed 7: " + name + " was called while Act is running"
-		err := call()
-		if !errors.Is(err, exclusive.ErrOverlap) || !strings.HasPrefix(err.Error(), want) ||
-			!strings.Contains(err.Error(), "lock") {
-			t.Errorf("%s: %v", name, err)
-		}
+		refused(name, call(), "ppo: the PPO agent with seed 7: "+name+" was called while Act is running", "lock")
 	}
-	rate := a.Hyperparameters()["learning_rate"]
-	if rate != 1e-3 || a.LearningRate() != rate || a.NumEnvs() != rows || a.Settings().Rollouts != 16 {
-		t.Error("what is shown while Act runs differs from before")
-	}
+	check.Is(t, a.LearningRate(), 1e-3, "what is shown while Act runs")
 	a.SetTraining(false) // cannot return its error
 	close(b.release)
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-	err = a.Record(agents.Transition{})
-	if !errors.Is(err, exclusive.ErrOverlap) || !strings.Contains(err.Error(), "SetTraining was called while Act") {
-		t.Errorf("after a SetTraining that was refused: %v", err)
-	}
-	if !a.SetTraining(true) {
-		t.Error("a SetTraining that was refused has changed the mode")
-	}
+	must(t, <-done)
+	refused("Record", a.Record(agents.Transition{}), "SetTraining was called while Act")
+	check.Is(t, a.SetTraining(true), true, "a SetTraining that was refused has not changed the mode")
 	go func() { <-b.entered }()
 	must(t, agenttest.Step(a, w))
 }
@@ -163,10 +142,7 @@ func TestManyGoroutines(t *testing.T) {
 					w := x.world(int64(i))
 					calls := failing(a, w)
 					delete(calls, "Restore")
-					names := make([]string, 0, len(calls))
-					for name := range calls {
-						names = append(names, name)
-					}
+					names := slices.Sorted(maps.Keys(calls))
 					rng := rand.New(rand.NewPCG(uint64(i), 1))
 					for range 300 {
 						_ = calls[names[rng.IntN(len(names))]]()

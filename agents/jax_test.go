@@ -3,7 +3,6 @@ package agents_test
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -31,18 +30,15 @@ func TestPeersJAX(t *testing.T) {
 	judged.AMPObservation = spaces.Unbounded(34)
 	settings := map[string]any{"rollouts": 32, "learning_epochs": 8, "mini_batches": 8,
 		"learning_rate": []float64{3e-4}, "grad_norm_clip": []float64{0.5}, "entropy_loss_scale": 0.01,
-		"discount_factor": 0.97, "task_reward_scale": 0.5, "observation_preprocessor": "RunningStandardScaler",
-		"value_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor": "RunningStandardScaler"}
-	ofPPO := maps.Clone(settings)
-	delete(ofPPO, "task_reward_scale")
-	delete(ofPPO, "amp_observation_preprocessor")
-	ofGRU := maps.Clone(ofPPO)
-	maps.Copy(ofGRU, map[string]any{"sequence_length": 16, "learning_epochs": 4, "mini_batches": 4})
+		"discount_factor": 0.97, "observation_preprocessor": "RunningStandardScaler",
+		"value_preprocessor": "RunningStandardScaler"}
+	ofAMP := both(settings, map[string]any{"task_reward_scale": 0.5,
+		"amp_observation_preprocessor": "RunningStandardScaler"})
+	ofGRU := both(map[string]any{"sequence_length": 16, "learning_epochs": 4, "mini_batches": 4}, settings)
 	t.Run("ppo", func(t *testing.T) {
-		a, err := ppo.New(ppo.Options{Spaces: sp, NumEnvs: 16, Models: ppo.MLPs(sp, []int{64, 64}, "relu"), Dict: ofPPO,
-			Seed: 1})
-		must(t, err)
-		compareJAX(t, python, a, sp, ofPPO)
+		a := check.Get(ppo.New(ppo.Options{Spaces: sp, NumEnvs: 16, Seed: 1, Dict: settings,
+			Models: ppo.MLPs(sp, []int{64, 64}, "relu")}))(t)
+		compareJAX(t, python, a, sp, settings)
 	})
 	t.Run("gru", func(t *testing.T) {
 		a := check.Get(ppo.New(ppo.Options{Spaces: sp, NumEnvs: 16, Seed: 1, Dict: ofGRU,
@@ -50,10 +46,9 @@ func TestPeersJAX(t *testing.T) {
 		compareJAX(t, python, a, sp, ofGRU)
 	})
 	t.Run("amp", func(t *testing.T) {
-		a, err := amp.New(amp.Options{Spaces: judged, NumEnvs: 16, Models: amp.MLPs(judged, []int{64, 64}, "relu"),
-			Motions: stillness(34), Dict: settings, Seed: 1})
-		must(t, err)
-		compareJAX(t, python, a, judged, settings)
+		a := check.Get(amp.New(amp.Options{Spaces: judged, NumEnvs: 16, Motions: stillness(34), Dict: ofAMP, Seed: 1,
+			Models: amp.MLPs(judged, []int{64, 64}, "relu")}))(t)
+		compareJAX(t, python, a, judged, ofAMP)
 	})
 }
 
@@ -124,16 +119,11 @@ func compareJAX(t *testing.T, python string, a onpolicy.Algorithm, sp spaces.Set
 	var differences map[string]float64
 	must(t, json.Unmarshal([]byte(peers.Run(t, python, filepath.Join("..", "benchmarks", "jax_update.py"), "check",
 		filepath.Join(dir, "before"), filepath.Join(dir, "after"), string(text))), &differences))
-	largest := 0.0
 	for name, x := range differences {
-		if largest = max(largest, x); !(x <= 1e-5) {
-			t.Errorf("%s differs by %g of its largest value, want 1e-5 at most", name, x)
-		}
+		check.Near(t, x, 0, 1e-5, "%s differs, of its largest value", name)
 	}
-	t.Logf("%d arrays differ by %.2g of their largest value at most", len(differences), largest)
 	for _, e := range core.Flat.Entries() {
-		if _, ok := differences[e.Name]; !ok {
-			t.Errorf("%s has not been compared", e.Name)
-		}
+		_, ok := differences[e.Name]
+		check.Not(t, !ok, "%s has not been compared", e.Name)
 	}
 }

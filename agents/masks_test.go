@@ -4,10 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
-	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -39,9 +36,8 @@ type maskableCase struct {
 // TestMaskablePPO compares masked log-probabilities, deterministic actions, losses and updated parameters with
 // sb3-contrib's MaskablePPO.
 func TestMaskablePPO(t *testing.T) {
-	data := check.Get(os.ReadFile("testdata/maskable/maskable.json"))(t)
 	var all struct{ Cases []maskableCase }
-	must(t, json.Unmarshal(data, &all))
+	must(t, json.Unmarshal(check.Read(t, "testdata/maskable/maskable.json"), &all))
 	for _, c := range all.Cases {
 		t.Run(fmt.Sprint(c.NVec), c.compare)
 	}
@@ -54,7 +50,7 @@ func (c *maskableCase) compare(t *testing.T) {
 		sp.Action = spaces.NewDiscrete(c.NVec[0])
 	}
 	sp.ActionMask = spaces.NewActionMask(sp.Action)
-	policy, value, err := models.ActorCritic(sp, []int{8}, "tanh", models.DefaultGaussianConfig(), 1)
+	policy, value, err := ppoMLPs(sp).Make(1)
 	must(t, err)
 	actor := &told{Policy: policy}
 	a := check.Get(ppo.New(ppo.Options{Spaces: sp, NumEnvs: n, Models: ppo.Models{Policy: actor, Value: value},
@@ -65,10 +61,7 @@ func (c *maskableCase) compare(t *testing.T) {
 	agenttest.Close(t, a)
 	names := c.setParameters(t, a)
 	a.SetTraining(false)
-	mode := check.Get(a.Act(c.at(0)))(t)
-	if want := slices.Concat(c.Deterministic...); !slices.Equal(mode, want) {
-		t.Errorf("deterministic actions %v, want %v", mode, want)
-	}
+	check.Same(t, act(t, a, c.at(0)), slices.Concat(c.Deterministic...), "deterministic actions")
 	a.SetTraining(true)
 	for step := range steps {
 		actor.next = slices.Concat(c.Actions[step]...)
@@ -79,9 +72,7 @@ func (c *maskableCase) compare(t *testing.T) {
 	near := func(what string, got, want []float32, tolerance float64) {
 		t.Helper()
 		for i := range want {
-			if d := math.Abs(float64(got[i] - want[i])); len(got) != len(want) || !(d <= tolerance) {
-				t.Fatalf("%s: value %d is %g, want %g", what, i, got[i], want[i])
-			}
+			check.Near(t, float64(got[i]), float64(want[i]), tolerance, "%s: value %d of %d", what, i, len(got))
 		}
 	}
 	snap := agenttest.Snapshot(t, a)
@@ -128,53 +119,36 @@ func (p unmasked) Sample(s *tensor.Scope, in models.Inputs, gen *tensor.Generato
 	return p.Stochastic.Sample(s, in, gen)
 }
 
-// Masks that are missing, malformed, not asked for, or not applied by a custom policy are errors of Act. Random first
-// actions obey the masks, and an agent without masks keeps none.
+// Masks that are missing, malformed, or not applied by a custom policy are errors of Act. Random first actions obey the
+// masks.
 func TestMaskErrors(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewMultiDiscrete(2, 3)}
-	masked := sp
-	masked.ActionMask = spaces.NewActionMask(sp.Action)
-	newAgent := func(sp spaces.Set, settings map[string]any, wrap func(*models.Stochastic) models.Policy) *ppo.Agent {
-		policy, value, err := models.ActorCritic(sp, []int{4}, "tanh", models.DefaultGaussianConfig(), 1)
+	sp.ActionMask = spaces.NewActionMask(sp.Action)
+	newAgent := func(settings map[string]any, wrap func(*models.Stochastic) models.Policy) *ppo.Agent {
+		policy, value, err := ppoMLPs(sp).Make(1)
 		must(t, err)
 		a := check.Get(ppo.New(ppo.Options{Spaces: sp, NumEnvs: 2, Dict: settings,
 			Models: ppo.Models{Policy: wrap(policy.(*models.Stochastic)), Value: value}}))(t)
 		agenttest.Close(t, a)
 		return a
 	}
-	same := func(p *models.Stochastic) models.Policy { return p }
-	good := []float32{1, 0, 0, 0, 1, 0, 1, 1, 0, 0}
-	for _, c := range []struct {
-		sp    spaces.Set
-		masks []float32
-		want  string
-	}{
-		{masked, nil, "action masks have 0 values, want 10 (2 environments × 5)"},
-		{masked, []float32{1, 0, 0, 0, 1, 1, 1, 0, 0, 0},
-			"environment 1: the action mask allows no choice of index 1 of MultiDiscrete(2, 3)"},
-		{masked, []float32{1, 0, 0, 0, 1, 0, 0.5, 1, 0, 0}, "environment 1: the action mask has 0.5 for choice 1 of"},
-		{sp, good, "action masks have 10 values, want 0"},
+	random := newAgent(map[string]any{"random_timesteps": 1}, func(p *models.Stochastic) models.Policy { return p })
+	in := agents.Observation{Observations: make([]float32, 4)}
+	for want, masks := range map[string][]float32{
+		"action masks have 0 values, want 10 (2 environments × 5)": nil,
+		"environment 1: the action mask allows no choice of index 1 of MultiDiscrete(2, 3)": {1, 0, 0, 0, 1, 1, 1, 0, 0,
+			0},
+		"environment 1: the action mask has 0.5 for choice 1 of": {1, 0, 0, 0, 1, 0, 0.5, 1, 0, 0},
 	} {
-		a := newAgent(c.sp, nil, same)
-		_, err := a.Act(agents.Observation{Observations: make([]float32, 4), ActionMasks: c.masks})
-		check.RefuseAs(t, c.masks, err, c.want)
+		in.ActionMasks = masks
+		check.RefusedAs(random.Act(in))(t, masks, want)
 	}
-	in := agents.Observation{Observations: make([]float32, 4), ActionMasks: good}
-	own := newAgent(masked, nil, func(p *models.Stochastic) models.Policy { return unmasked{p} })
+	in.ActionMasks = []float32{1, 0, 0, 0, 1, 0, 1, 1, 0, 0}
+	check.Same(t, act(t, random, in), []float32{0, 2, 1, 0}, "random actions, of which the masks allow no others")
+	own := newAgent(nil, func(p *models.Stochastic) models.Policy { return unmasked{p} })
 	var ignored error
 	for k := 0; k < 100 && ignored == nil; k++ { // until it draws a forbidden choice
 		_, ignored = own.Act(in)
 	}
-	if want := "does not apply Inputs.ActionMask"; ignored == nil || !strings.Contains(ignored.Error(), want) {
-		t.Errorf("a policy that ignores masks: %v, want %q", ignored, want)
-	}
-	random := newAgent(masked, map[string]any{"random_timesteps": 1}, same)
-	actions := check.Get(random.Act(in))(t)
-	if !slices.Equal(actions, []float32{0, 2, 1, 0}) {
-		t.Errorf("random actions %v; the masks allow nothing but 0, 2, 1, 0", actions)
-	}
-	sp.Action = spaces.NewBox(-1, 1, 2)
-	masked.Action = sp.Action
-	check.RefusedAs(ppo.New(ppo.Options{Spaces: masked, Models: ppoMLPs(sp)}))(t, "masks of continuous actions",
-		"masks need a Discrete or MultiDiscrete action space, got Box(2)")
+	check.RefuseAs(t, "a policy that ignores masks", ignored, "does not apply Inputs.ActionMask")
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/agents/ppo"
@@ -17,7 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	check "github.com/gorl-dev/gorl/internal/test/must"
-	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
 )
 
 // overlapping lists the agents of the suite that act while they learn.
@@ -91,18 +90,14 @@ func TestOverlapByTurns(t *testing.T) {
 			for range 3 { // into the next rollout, during the update
 				must(t, errors.Join(agenttest.Step(over, w), agenttest.Step(b.actor, v)))
 			}
-			if w.Ended == 0 {
-				t.Fatal("no episode has ended")
-			}
-			got, actor, learner := agenttest.Snapshot(t, over), agenttest.Snapshot(t, b.actor), agenttest.Snapshot(t,
-				b.learner)
+			check.Not(t, w.Ended == 0, "no episode has ended")
+			got, actor := agenttest.Snapshot(t, over), agenttest.Snapshot(t, b.actor)
+			learner := agenttest.Snapshot(t, b.learner)
 			layout.DropRollout(learner)
 			want := exchanged(learner, actor, func(name string) bool {
 				return layout.IsRollout(name) || name == layout.ActingGenerator
 			}, layout.RolloutSteps, layout.Timestep, layout.ActingRandom)
-			if d := agenttest.Differences(want, got); len(d) > 0 {
-				t.Errorf("differs in %q", d)
-			}
+			check.Same(t, agenttest.Differences(want, got), nil, "what differs")
 			// Otherwise the comparison would show nothing: what acts is not what has learned.
 			same := 0
 			for name, array := range got.Arrays {
@@ -110,9 +105,7 @@ func TestOverlapByTurns(t *testing.T) {
 					same++
 				}
 			}
-			if _, ok := got.Arrays[layout.Acting("value_preprocessor/running_mean")]; !ok || same > 1 {
-				t.Errorf("%d arrays are the same in acting and learning", same)
-			}
+			check.Not(t, same > 1, "%d arrays are the same in acting and learning", same)
 		}
 	})
 }
@@ -128,13 +121,8 @@ func TestOverlapFailed(t *testing.T) {
 		must(t, a.SetHyperparameters(map[string]float64{"learning_rate": 1e30}))
 		agenttest.Learn(t, a, v, 1)
 		agenttest.Fill(t, a, v) // acts on, whatever becomes of the update
-		var diverged *agents.DivergedError
-		if err := a.Update(context.Background()); !errors.As(err, &diverged) {
-			t.Fatalf("the update after one that has diverged: %v", err)
-		}
-		if !a.Ready() {
-			t.Fatal("the rollout is lost")
-		}
+		diverges(t, "the update after one that has diverged", a.Update(context.Background()))
+		check.Is(t, a.Ready(), true, "the rollout is there")
 		must(t, a.SetHyperparameters(map[string]float64{"learning_rate": good["learning_rate"]}))
 		must(t, update(a))
 		agenttest.Learn(t, b, w, 2)
@@ -151,9 +139,8 @@ func TestOverlapCancelled(t *testing.T) {
 		before := agenttest.Snapshot(t, a)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if err := a.Update(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("an update in a cancelled context: %v", err)
-		}
+		err := a.Update(ctx)
+		check.Not(t, !errors.Is(err, context.Canceled), "an update in a cancelled context: %v", err)
 		unchanged(t, a, before, "cancelled")
 		ctx, cancel = context.WithCancel(context.Background())
 		must(t, a.Update(ctx))
@@ -166,75 +153,45 @@ func TestOverlapCancelled(t *testing.T) {
 
 // TestOverlapNeedsMake: networks that exist once cannot act while they learn.
 func TestOverlapNeedsMake(t *testing.T) {
-	sp, calls := conformance()[0].spaces, 0
-	make := func(hidden int) ppo.Models {
-		policy, value, err := ppo.MLPs(sp, []int{hidden}, "tanh").Make(1)
-		must(t, err)
-		return ppo.Models{Policy: policy, Value: value}
-	}
-	same := make(4)
-	for want, m := range map[string]ppo.Models{
-		"Models.Make": make(4),
-		"make other ones": {Make: func(int64) (models.Policy, models.Network, error) {
-			return same.Policy, same.Value, nil
-		}},
-		"same networks every time": {Make: func(int64) (models.Policy, models.Network, error) {
-			calls++
-			m := make(4 * calls)
-			return m.Policy, m.Value, nil
-		}},
-	} {
-		check.RefusedAs(ppo.New(ppo.Options{Spaces: sp, Models: m, Dict: map[string]any{"overlap": true}}))(t, want,
-			want)
-	}
+	sp := conformance()[0].spaces
+	policy, value, err := ppoMLPs(sp).Make(1)
+	must(t, err)
+	check.RefusedAs(ppo.New(ppo.Options{Spaces: sp, Models: ppo.Models{Policy: policy, Value: value},
+		Dict: map[string]any{"overlap": true}}))(t, "given networks", "Models.Make")
 }
 
-// shared is a source of reference motion that a test may watch.
-type shared struct {
+// watched is a source of reference motion that a test may watch.
+type watched struct {
 	*agenttest.Motion
 	busy func()
 }
 
-func (s shared) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
+func (s watched) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
 	s.busy()
 	return s.Motion.CollectReferenceMotions(n, rng)
 }
 
 // TestOverlapMotions: the source of reference motion, which may be the environment, is asked only within calls of the
-// agent.
+// agent: once at the beginning and once an update.
 func TestOverlapMotions(t *testing.T) {
-	for _, x := range conformance() {
-		if x.amp == nil || !overlaps(x.settings) {
-			continue
-		}
-		asked, within := 0, true // the race detector sees where both are used at once
-		source := shared{&agenttest.Motion{Width: x.spaces.AMPObservation.Width(), Mean: 0.7,
-			Space: x.spaces.AMPObservation}, func() {
-			if asked++; !within {
-				t.Error("the source was asked outside of a call")
-			}
-		}}
-		a, err := amp.New(amp.Options{Spaces: x.spaces, NumEnvs: rows, Models: x.amp(x.spaces), Motions: source,
-			Seed: 1,
-			Dict: both(x.settings, map[string]any{"rollouts": 8, "amp_batch_size": 20, "motion_dataset_size": 50,
-				"reply_buffer_size": 60})})
-		must(t, err)
-		agenttest.Close(t, a)
-		w := x.world(3)
-		for range 4 {
-			within = false
-			agenttest.Fill(t, a, w)
-			within = true
-			must(t, a.Update(context.Background()))
-		}
-		must(t, a.Wait(context.Background()))
-		want := 5
-		if x.settings["discriminator_mode"] == "differential" {
-			want = 0
-		}
-		if asked != want {
-			t.Errorf("%s: the source was asked %d times, want %d: once at the beginning and once an update, of "+
-				"differences never", x.name, asked, want)
-		}
+	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2),
+		AMPObservation: spaces.Unbounded(3)}
+	asked, within := 0, true // the race detector sees where both are used at once
+	source := watched{&agenttest.Motion{Width: 3, Mean: 0.7}, func() {
+		asked++
+		check.Is(t, within, true, "the source was asked within a call")
+	}}
+	a := check.Get(amp.New(amp.Options{Spaces: sp, NumEnvs: rows, Models: ampMLPs(sp), Motions: source, Seed: 1,
+		Dict: map[string]any{"overlap": true, "rollouts": 8, "amp_batch_size": 20, "motion_dataset_size": 50,
+			"reply_buffer_size": 60}}))(t)
+	agenttest.Close(t, a)
+	w := agenttest.NewWorld(sp, agenttest.Seeds(3, rows)...)
+	for range 4 {
+		within = false
+		agenttest.Fill(t, a, w)
+		within = true
+		must(t, a.Update(context.Background()))
 	}
+	must(t, a.Wait(context.Background()))
+	check.Is(t, asked, 5, "requests")
 }

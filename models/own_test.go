@@ -21,15 +21,11 @@ func TestOwn(t *testing.T) {
 		x    any
 		want bool
 	}{
-		"network":                  {v, true},
 		"policy":                   {p, true},
 		"shared":                   {shared(v).Policy(), true},
-		"shared value":             {shared(v).Value(), true},
-		"foreign network":          {foreign, false},
 		"policy on a foreign one":  {&Stochastic{foreign, policy.Dist}, false},
 		"shared on a foreign one":  {shared(foreign).Value(), false},
 		"foreign policy on an own": {struct{ Policy }{p}, false},
-		"nothing":                  {nil, false},
 	} {
 		check.Is(t, Own(c.x), c.want, "%s", name)
 	}

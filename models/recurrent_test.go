@@ -18,29 +18,8 @@ const memories = "class: Gaussian\nnetwork:\n- {name: seen, input: OBSERVATIONS,
 func TestRecurrentNetwork(t *testing.T) {
 	p := tensortest.Opened[Policy](t)(specOf(t, memories).BuildPolicy(boxes, 1))
 	net := p.(*Stochastic).Net.(Recurrent)
-	var names []string
-	for _, q := range p.Parameters() {
-		names = append(names, q.Name)
-	}
-	want := []string{"log_std_parameter", "seen.0.weight", "seen.0.bias",
-		"seen.2.weight_ih_l0", "seen.2.weight_hh_l0", "seen.2.bias_ih_l0", "seen.2.bias_hh_l0",
-		"seen.2.weight_ih_l1", "seen.2.weight_hh_l1", "seen.2.bias_ih_l1", "seen.2.bias_hh_l1", "seen.3.weight",
-		"seen.3.bias",
-		"both.1.weight_ih_l0", "both.1.weight_hh_l0", "both.1.bias_ih_l0", "both.1.bias_hh_l0", "both.2.weight",
-		"both.2.bias"}
-	if !slices.Equal(names, want) {
-		t.Errorf("parameters %q, want %q", names, want)
-	}
 	if n := net.HiddenSize(); n != 2*4+2*2 || HiddenSize(p) != n {
 		t.Errorf("hidden sizes %d and %d, want 12", n, HiddenSize(p))
-	}
-	d, err := p.(*Stochastic).Describe()
-	if err != nil || d.Network.HiddenSize() != 12 {
-		t.Errorf("the description has the hidden size %d: %v", d.Network.HiddenSize(), err)
-	}
-	widths, err := d.Named("policy/").Network.Widths()
-	if err != nil || widths[len(widths)-1] != 2 {
-		t.Errorf("widths %v: %v", widths, err)
 	}
 
 	const length, sequences = 5, 3
@@ -75,16 +54,11 @@ func TestRecurrentNetwork(t *testing.T) {
 func TestFrames(t *testing.T) {
 	for _, layer := range []RecurrentLayer{GRU(4, 2), LSTM(4), RNN(4)} {
 		make := func(inputs, frames int) *Net {
-			m := check.Get(NewMLP(MLPConfig{Inputs: inputs, Outputs: 1, Recurrent: layer.OfFrames(frames),
-				Hidden: []int{5}, Activation: "tanh"}, 3))(t)
-			return m
+			return tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: inputs, Outputs: 1,
+				Recurrent: layer.OfFrames(frames), Hidden: []int{5}, Activation: "tanh"}, 3))
 		}
 		windows, moments := make(6, 3), make(2, 0)
-		defer windows.Close()
-		defer moments.Close()
-		if windows.HiddenSize() != 0 {
-			t.Errorf("%s: frames have a hidden size of %d", layer.Kind, windows.HiddenSize())
-		}
+		check.Is(t, windows.HiddenSize(), 0, "the hidden size of frames")
 		rows := []float32{1, -2, 0.5, 3, -1, 0, 0.3, 0.2, -0.7, 1, 1, -1}
 		s := tensor.NewScope()
 		out := tensortest.Float64s(t, s, windows.Forward(s, Inputs{Observations: tensor.From(s, rows, 2, 6)}))
@@ -112,26 +86,10 @@ func TestFrames(t *testing.T) {
 				return tensortest.Float64s(t, s, p)[0]
 			}
 			want := (at(h) - at(-h)) / (2 * h)
-			if math.Abs(gradient[i]-want) > 1e-4+2e-2*math.Abs(want) {
-				t.Errorf("%s: the penalty's derivative by weight %d is %g, the difference quotient %g", layer.Kind, i,
-					gradient[i], want)
-			}
+			check.Near(t, gradient[i], want, 1e-4+2e-2*math.Abs(want), "%s: the penalty's derivative by weight %d",
+				layer.Kind, i)
 			at(0)
 		}
 		s.Close()
-	}
-}
-
-// TestSharedMemory: the halves of a shared network have the trunk's memory.
-func TestSharedMemory(t *testing.T) {
-	policy := specOf(t, "class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [8, {rnn: {hidden_size: "+
-		"4}}], activations: tanh}]\noutput: ACTIONS")
-	value := specOf(t, "class: Deterministic\nnetwork: [{name: net, input: OBSERVATIONS}]\noutput: ONE")
-	p, v, err := BuildShared(policy, value, boxes, 1)
-	must(t, err)
-	defer v.Close()
-	defer p.Close()
-	if HiddenSize(p) != 4 || HiddenSize(v) != 4 || !SharesTrunk(p, v) {
-		t.Errorf("hidden sizes %d and %d, shared %v", HiddenSize(p), HiddenSize(v), SharesTrunk(p, v))
 	}
 }

@@ -2,10 +2,10 @@ package models
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	check "github.com/gorl-dev/gorl/internal/test/must"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 )
 
 // TestRegister checks what a registered network is given, and that what cannot be one is refused.
@@ -26,34 +26,11 @@ func TestRegister(t *testing.T) {
 		return NewMLP(MLPConfig{Inputs: r.Spaces.Observation.Width(), Outputs: r.Outputs}, r.Seed)
 	})
 	spec := specOf(t, "class: Noted")
-	p := check.Get(spec.BuildPolicy(boxes, 7))(t)
-	p.Close()
-	v := check.Get(spec.BuildNetwork(boxes, 8))(t)
-	v.Close()
-	if len(roles) != 2 || roles[0].Outputs != 2 || roles[0].Seed != 7 || roles[1].Outputs != 1 || roles[1].Seed != 8 ||
-		roles[1].Spaces.Observation.Width() != 3 {
-		t.Errorf("the roles are %+v", roles)
-	}
+	tensortest.Opened[Policy](t)(spec.BuildPolicy(boxes, 7))
+	tensortest.Opened[Network](t)(spec.BuildNetwork(boxes, 8))
+	check.Equal(t, "roles", []Role{{Spaces: boxes, Outputs: 2, Seed: 7}, {Spaces: boxes, Outputs: 1, Seed: 8}}, roles)
 	for text, want := range map[string]string{"{class: Noted, fail: true}": "models: Noted: out of luck",
 		"{class: Noted, none: true}": "neither a network nor an error"} {
-		spec := specOf(t, text)
-		check.RefusedAs(spec.BuildPolicy(boxes, 1))(t, text, want)
-		check.RefusedAs(spec.BuildNetwork(boxes, 1))(t, text, want)
-	}
-	check.RefuseAs(t, "a spec by hand", (Spec{Class: "Noted"}).Validate(), "ParseSpec makes its "+
-		"spec")
-	if _, _, err := BuildShared(spec, spec, boxes, 1); err == nil ||
-		!strings.Contains(err.Error(), "no trunk to share") {
-		t.Errorf("a shared model: %v", err)
-	}
-	for _, name := range []string{"", "Noted", "gaussianmixin"} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%q could be registered", name)
-				}
-			}()
-			Register(name, settings{}, func(settings, Role) (Network, error) { return nil, nil })
-		}()
+		check.RefusedAs(specOf(t, text).BuildPolicy(boxes, 1))(t, text, want)
 	}
 }

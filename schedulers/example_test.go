@@ -51,15 +51,12 @@ func ExampleRegister() {
 		fmt.Printf("%.0e\n", s.LearningRate())
 		s.Step(0)
 	}
-	_, err = schedulers.New("Sawtooth", 8e-4, map[string]any{"perod": 3})
-	fmt.Println(err)
 	// Output:
 	// 8e-04
 	// 4e-04
 	// 2e-04
 	// 8e-04
 	// 4e-04
-	// schedulers: Sawtooth: unknown key "perod" (given 3): did you mean "period"?
 }
 
 // The rate falls with the square root of the number of updates.

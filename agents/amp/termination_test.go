@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
@@ -18,16 +17,8 @@ func impatient(t *testing.T, settings map[string]any) *Agent {
 	t.Helper()
 	settings["termination_style_reward"], settings["termination_steps"] = 0.5, 3
 	settings["amp_observation_preprocessor"] = nil
-	standard := MLPs(plain, []int{5}, "tanh")
-	a := open(t, Options{Spaces: plain, Models: Models{Make: func(seed int64) (Models, error) {
-		m, err := standard.Make(seed)
-		if err != nil {
-			return m, err
-		}
-		m.Discriminator.Close()
-		m.Discriminator, err = models.NewMLP(models.MLPConfig{Inputs: 3, Outputs: 1}, seed)
-		return m, err
-	}}, Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: small(settings), Seed: 4})
+	a := open(t, Options{Spaces: plain, Models: judgedBy(models.MLPConfig{Inputs: 3, Outputs: 1}),
+		Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: small(settings), Seed: 4})
 	for i, values := range [][]float32{{1, 0, 0}, {0}} {
 		must(t, tensor.Write(a.learner.discriminator.Parameters()[i].Tensor, values))
 	}
@@ -84,94 +75,5 @@ func TestTerminations(t *testing.T) {
 		if got := a.Terminations(); !slices.Equal(got, step.want[:]) {
 			t.Errorf("after step %d: %v, want %v", k, got, step.want)
 		}
-	}
-}
-
-// Evaluation neither counts nor ends, and what was counted goes on behind it; ResetHidden begins anew what it names.
-func TestTerminationsBesideEvaluation(t *testing.T) {
-	a := impatient(t, map[string]any{"rollouts": 50})
-	all := []float32{poor, poor, poor}
-	recorded(t, a, all, nil, nil)
-	recorded(t, a, all, nil, nil)
-	a.SetTraining(false)
-	a.ResetHidden()
-	for range 5 {
-		recorded(t, a, all, nil, nil)
-		if ends := a.Terminations(); ends != nil {
-			t.Fatalf("an evaluation ends %v", ends)
-		}
-	}
-	a.SetTraining(true)
-	a.ResetHidden(1)
-	recorded(t, a, all, nil, nil)
-	if got := a.Terminations(); !slices.Equal(got, []bool{true, false, true}) {
-		t.Errorf("behind an evaluation: %v, want all but the one that was begun anew", got)
-	}
-	a.ResetHidden()
-	if got := a.Terminations(); slices.Contains(got, true) {
-		t.Errorf("where all began anew: %v", got)
-	}
-}
-
-// The reward that counts is the one of an update by the same discriminator, whose scaler and mask it uses.
-func TestTerminationsByStyle(t *testing.T) {
-	a := newAgent(t, plain, 2, map[string]any{"termination_style_reward": 0.75, "termination_steps": 1,
-		"discriminator_masked_features": "1"})
-	w := agenttest.NewWorld(plain, agenttest.Seeds(2, 5)...)
-	agenttest.Learn(t, a, w, 3)
-	seen := [2]int{}
-	for range 7 {
-		must(t, agenttest.Step(a, w))
-		style := check.Get(a.StyleRewards(w.Last.AMPObservations))(t)
-		for i, got := range a.Terminations() {
-			want := style[i] < 0.75 && !w.Last.Terminated[i] && !w.Last.Truncated[i]
-			if got != want {
-				t.Errorf("a style reward of %g, ended %v: %v", style[i], w.Last.Terminated[i] || w.Last.Truncated[i],
-					got)
-			}
-			if want {
-				seen[1]++
-			} else {
-				seen[0]++
-			}
-		}
-	}
-	if seen[0] == 0 || seen[1] == 0 {
-		t.Errorf("%v episodes go on and end, which shows little", seen)
-	}
-}
-
-// A copy of an agent in the middle of counts goes on counting, unless its snapshot has no buffers or is of other
-// environments; one that makes no sense is refused.
-func TestTerminationSnapshots(t *testing.T) {
-	a := impatient(t, map[string]any{"rollouts": 50})
-	recorded(t, a, []float32{poor, fine, poor}, nil, nil)
-	recorded(t, a, []float32{poor, poor, fine}, nil, nil)
-	snap := agenttest.Through(t, agenttest.Snapshot(t, a))
-	bare := check.Get(a.Snapshot(agents.SnapshotOptions{}))(t)
-	if _, has := bare.Arrays["rollout/poor_steps"]; has {
-		t.Error("a snapshot without buffers has the counts")
-	}
-	for name, test := range map[string]struct {
-		snap *checkpoint.Snapshot
-		want []bool
-	}{"buffers": {snap, []bool{true, false, false}}, "no buffers": {bare, []bool{false, false, false}}} {
-		b := impatient(t, map[string]any{"rollouts": 50, "learning_rate": 1e-4})
-		recorded(t, b, []float32{poor, poor, poor}, nil, nil) // which the snapshot replaces
-		must(t, b.Restore(test.snap))
-		recorded(t, b, []float32{poor, poor, poor}, nil, nil)
-		if got := b.Terminations(); !slices.Equal(got, test.want) {
-			t.Errorf("%s: %v, want %v", name, got, test.want)
-		}
-	}
-	before := agenttest.Snapshot(t, a)
-	for _, spoiled := range []checkpoint.Array{checkpoint.ArrayInt64([]int64{3}, []int64{1, -1, 0}),
-		checkpoint.ArrayFloat32([]int64{3}, []float32{1, 0, 0})} {
-		bad := agenttest.Through(t, snap)
-		bad.Arrays["rollout/poor_steps"] = spoiled
-		check.RefuseAs(t, spoiled, a.Restore(bad), "poor_steps")
-	}
-	if d := agenttest.Differences(before, agenttest.Snapshot(t, a)); len(d) > 0 {
-		t.Errorf("a snapshot that was refused has changed %q", d)
 	}
 }

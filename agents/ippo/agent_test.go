@@ -48,9 +48,7 @@ func made(t *testing.T, o ippo.Options, settings ...any) *ippo.Agent {
 // column returns a field of the rollout of a group.
 func column(t *testing.T, a *ippo.Agent, group int, field string) []float32 {
 	t.Helper()
-	x, err := agenttest.Snapshot(t, a).Arrays[fmt.Sprintf("agent_%d/rollout/%s", group, field)].Float32s()
-	must(t, err)
-	return x
+	return check.Get(agenttest.Snapshot(t, a).Arrays[fmt.Sprintf("agent_%d/rollout/%s", group, field)].Float32s())(t)
 }
 
 // A group's rows pair what a seat of a game has seen, done and received, and only the rows that have ended end.
@@ -93,20 +91,15 @@ func TestRowsPair(t *testing.T) {
 				step, game := row/(games*len(seats)), row/len(seats)%games
 				i := seats[row%len(seats)]
 				want := number(step, game, i)
-				if observations[row] != want || rewards[row] != -want || actions[row] != done[step*6+game*3+i] {
-					t.Errorf("row %d of group %d is of %g, did %g and received %g; want %g", row, group,
-						observations[row], actions[row], rewards[row], want)
-				}
-				if ends := step == 1 && game == 1 && i == 2; (terminated[row] == 1) != ends {
-					t.Errorf("row %d of group %d ends: %v, want %v", row, group, !ends, ends)
-				}
+				got := [3]float32{observations[row], actions[row], rewards[row]}
+				check.Is(t, got, [3]float32{want, done[step*6+game*3+i], -want}, "row %d of group %d", row, group)
+				ends := step == 1 && game == 1 && i == 2
+				check.Is(t, terminated[row] == 1, ends, "row %d of group %d ends", row, group)
 			}
 		}
 		if centralised { // the observations of all and who acts
 			states := column(t, a, 0, "states")
-			if want := []float32{10, 11, 12, 1, 1, 1}; !slices.Equal(states[12:18], want) {
-				t.Errorf("the state of game 1 is %v, want %v", states[12:18], want)
-			}
+			check.Same(t, states[12:18], []float32{10, 11, 12, 1, 1, 1}, "the state of game 1")
 		}
 	}
 }
@@ -125,40 +118,8 @@ func TestDeadMembers(t *testing.T) {
 		active = tr.Seats.Active
 	}
 	invalid := check.Get(agenttest.Snapshot(t, a).Bools("agent_0/rollout/invalid", 4, 2))(t)
-	if want := []bool{false, false, false, false, false, true, false, true}; !slices.Equal(invalid, want) {
-		t.Errorf("the rows that are not learned from are %v, want %v", invalid, want)
-	}
-	must(t, a.Update(t.Context()))
-}
-
-// Agents of one group are one PPO agent over all rows.
-func TestEqualsPPO(t *testing.T) {
-	set := spaces.NewSeats(spaces.Space{}, seat("a_0"), seat("a_1"))
-	a := made(t, ippo.Options{Spaces: set, NumEnvs: 2, Seed: 5}, "parameter_sharing", "all")
-	g := a.Groups()[0]
-	b := check.Get(ppo.New(ppo.Options{Spaces: g.Spaces, NumEnvs: 4, Seed: 5, Dict: g.Dict,
-		Models: ppo.MLPs(g.Spaces, []int{8}, "tanh")}))(t)
-	agenttest.Close(t, b)
-	all, flags := []bool{true, true, true, true}, make([]bool, 4)
-	for i := range 12 {
-		now := []float32{float32(i), 1, 2, float32(-i)}
-		x := check.Get(a.Act(agents.Observation{Observations: now, Active: all}))(t)
-		y := check.Get(b.Act(agents.Observation{Observations: now}))(t)
-		if !slices.Equal(x, y) {
-			t.Fatalf("step %d: the actions are %v, of PPO alone %v", i, x, y)
-		}
-		rewards := []float32{1, x[0], 3, x[1]}
-		must(t, a.Record(agents.Transition{Rewards: make([]float32, 2), Terminated: flags[:2], Truncated: flags[:2],
-			NextObservations: now, Seats: spaces.SeatStep{Rewards: rewards, Terminated: flags, Truncated: flags,
-				Active: all}}))
-		must(t, b.Record(agents.Transition{Rewards: rewards, Terminated: flags, Truncated: flags,
-			NextObservations: now}))
-		if a.Ready() {
-			must(t, a.Update(t.Context()))
-			must(t, b.Update(t.Context()))
-		}
-	}
-	agenttest.Same(t, a.Agents()[0], b)
+	want := []bool{false, false, false, false, false, true, false, true}
+	check.Same(t, invalid, want, "rows that are not learned from")
 }
 
 // Evaluation takes the mode of the policies, unlike skrl's, and random_timesteps acts at random, unlike in skrl.
@@ -167,21 +128,12 @@ func TestEvaluationAndRandomTimesteps(t *testing.T) {
 		Action: spaces.NewBox(50, 60, 1)})
 	a := made(t, ippo.Options{Spaces: set, NumEnvs: 1}, "random_timesteps", 2)
 	in := agents.Observation{Observations: []float32{1, 2}, Active: []bool{true, true}}
-	act := func() []float32 {
-		x := check.Get(a.Act(in))(t)
-		return slices.Clone(x)
-	}
-	if x := act(); x[1] < 50 || x[1] > 60 {
-		t.Errorf("a random action is %v", x)
-	}
+	act := func() []float32 { return slices.Clone(check.Get(a.Act(in))(t)) }
+	check.Near(t, float64(act()[1]), 55, 5, "a random action")
 	a.SetTraining(false)
-	if x, y := act(), act(); !slices.Equal(x, y) {
-		t.Errorf("in evaluation the actions are %v and %v", x, y)
-	}
+	check.Same(t, act(), act(), "actions in evaluation")
 	a.SetStochastic(true)
-	if x, y := act(), act(); slices.Equal(x, y) {
-		t.Errorf("samples are equal: %v", x)
-	}
+	check.Not(t, slices.Equal(act(), act()), "samples are equal")
 }
 
 func train(t *testing.T, env envs.Env, a *ippo.Agent, steps int) {
@@ -189,21 +141,6 @@ func train(t *testing.T, env envs.Env, a *ippo.Agent, steps int) {
 	defer env.Close()
 	trainer := check.Get(trainers.New(env, a, trainers.Config{Timesteps: steps, Seed: 1}))(t)
 	must(t, trainer.Train(t.Context()))
-}
-
-// MAPPO reads the state of the environment; its policies do not.
-func TestStates(t *testing.T) {
-	env := check.Get(classic.NewSpread(classic.Config{NumEnvs: 2}))(t)
-	a := made(t, ippo.Options{Spaces: env.Spaces(), Centralised: true})
-	train(t, env, a, 9)
-	policy := agenttest.Snapshot(t, a).Arrays["agent_2/policy/net.0.weight"]
-	value := agenttest.Snapshot(t, a).Arrays["agent_2/value/net.0.weight"]
-	if policy.Shape[1] != 18 || value.Shape[1] != 54 {
-		t.Errorf("the policy reads %d values and the value network %d, want 18 and 54", policy.Shape[1], value.Shape[1])
-	}
-	if bytes.Equal(policy.Data, agenttest.Snapshot(t, a).Arrays["agent_1/policy/net.0.weight"].Data) {
-		t.Error("two agents have equal parameters")
-	}
 }
 
 // A seat learns to win against a random opponent in a game with turns, in which rewards also come while it waits.
@@ -236,9 +173,8 @@ func TestLearnsFromTurnToTurn(t *testing.T) {
 			}
 		}
 	}
-	if share := float64(won) / float64(played); share < 0.85 { // 0.58 at random
-		t.Errorf("it wins %.2f of the games, want 0.85", share)
-	}
+	share := float64(won) / float64(played) // 0.58 at random
+	check.Not(t, share < 0.85, "it wins %.2f of the games, want 0.85", share)
 }
 
 // Two ranks have equal parameters after an update, though they play different games; with overlap agents with memory
@@ -253,27 +189,18 @@ func TestRanksAndOverlap(t *testing.T) {
 			env := check.Get(classic.NewTicTacToe(classic.Config{NumEnvs: 2, Seed: int64(rank)}))(t)
 			a := made(t, ippo.Options{Spaces: env.Spaces(), Centralised: true, Group: group, Seed: 2}, "rollouts", 12)
 			train(t, env, a, 13)
-			if a.Ranks() != group {
-				t.Error("the agent does not tell its ranks")
-			}
 			saved[rank] = agenttest.Snapshot(t, a)
 		})
 	}
 	all.Wait()
 	for name, x := range saved[0].Arrays {
-		if strings.Contains(name, ".weight") && !bytes.Equal(x.Data, saved[1].Arrays[name].Data) {
-			t.Errorf("the ranks differ in %s", name)
-		}
+		other := saved[1].Arrays[name].Data
+		check.Not(t, strings.Contains(name, ".weight") && !bytes.Equal(x.Data, other), "the ranks differ in %s", name)
 	}
 	env := check.Get(classic.NewTicTacToe(classic.Config{NumEnvs: 2}))(t)
 	a := made(t, ippo.Options{Spaces: env.Spaces(), Models: func(g ippo.Group) ppo.Models {
 		return ppo.Recurrent(g.Spaces, models.GRU(4), []int{8}, "tanh")
 	}}, "overlap", true)
 	train(t, env, a, 20)
-	if sizes := a.HiddenSizes(); len(sizes) != 4 || sizes["agent_0.policy"] != 4 {
-		t.Errorf("the widths of the states are %v", sizes)
-	}
-	if err := a.Wait(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must(t, a.Wait(t.Context()))
 }

