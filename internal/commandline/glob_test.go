@@ -12,10 +12,8 @@ func TestGlobs(t *testing.T) {
 		pattern, name string
 		want          bool
 	}{
-		{"loss*", "Loss / Policy", true}, {"*/*", "a / b", true}, {"a?c", "a\nc", true}, {"a.c", "abc", false}, {"", "",
-			true}, {"*", "", true},
-		{"\xff*", "\xff\xfe", true}, {"\xff", "\xfe", true}, {"\xff", "a", false}, {"a*", "a\xff", true}, {"[", "[",
-			true},
+		{"loss*", "Loss / Policy", true}, {"*/*", "a / b", true}, {"a?c", "a\nc", true}, {"a.c", "abc", false},
+		{"*", "", true}, {"\xff*", "\xff\xfe", true}, {"\xff", "a", false}, {"[", "[", true},
 	} {
 		must.Equal(t, c.pattern+" and "+c.name, c.want, commandline.Globs([]string{"never", c.pattern})(c.name))
 	}

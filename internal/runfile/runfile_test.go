@@ -1,8 +1,6 @@
 package runfile
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,9 +27,6 @@ func TestCheck(t *testing.T) {
 		{"{seed: 1, environment: {}, models: {}, memory: {}, agent: {}, trainer: {}, reply_buffer: {}, " +
 			"motion_dataset: {}}",
 			single, nil},
-		{"{preset: isaaclab, strict: true, pbt: {}, launcher: {}, environment: {}, agent: {}, models: {}, " +
-			"replay_buffer: {}}",
-			population, nil},
 		{"{strict: true, seed: 1, environment: {}, agent: {}, trainer: {}, network: {}, tournament_selection: {}, " +
 			"models: null}",
 			evolution, nil},
@@ -40,12 +35,8 @@ func TestCheck(t *testing.T) {
 			`test: unknown key "agnet" (given {}): did you mean "agent"?`,
 			`test: unknown key "lancher" (given {}): did you mean "launcher"?`,
 		}},
-		{"{params: {}}",
-			single, []string{`test: "params" is {}: it is the section of a file of rl_games, which gorl train`}},
 		{"{preset: isaaclab}",
 			single, []string{`test: "preset" is "isaaclab": it belongs to a population; give the section pbt too`}},
-		{"{launcher: {}}",
-			single, []string{`test: "launcher" is {}: it belongs to a population; give the section pbt too`}},
 		{"{pbt: {}, mutation: {}}", population,
 			[]string{`test: "mutation" is {}: it belongs to an evolution, which has no section pbt`}},
 		{"{pbt: {}, member: {}}", population, []string{`test: "member" is {}: it belongs to a member program`}},
@@ -65,10 +56,8 @@ func TestCheck(t *testing.T) {
 func TestKind(t *testing.T) {
 	for text, want := range map[string]Kind{
 		"{agent: {}, strict: true, seed: 1, environment: {}}": Single,
-		"{pbt: {}}":                Population,
-		"{pbt: {}, mutation: {}}":  Population,
-		"{selection_strategy: {}}": Evolution,
-		"{training: null}":         Evolution,
+		"{pbt: {}, mutation: {}}":                             Population,
+		"{training: null}":                                    Evolution,
 	} {
 		must.Equal(t, "the kind of "+text, want, parse(t, text).Kind())
 	}
@@ -85,22 +74,6 @@ func TestOf(t *testing.T) {
 		"trainer": map[string]any{"timesteps": 5}}
 	must.Equal(t, "the sections of a member", want, s.Member(9))
 	must.Equal(t, "the file has changed", parse(t, text), s)
-}
-
-func TestDrawSeed(t *testing.T) {
-	given := Sections{"seed": 5}
-	if given.DrawSeed(); given["seed"] != 5 {
-		t.Errorf("the seed became %v", given["seed"])
-	}
-	seeds := map[any]bool{}
-	for range 3 {
-		s := parse(t, "seed: null")
-		s.DrawSeed()
-		seeds[s["seed"]] = true
-	}
-	if len(seeds) != 3 || seeds[nil] {
-		t.Errorf("three runs have the seeds %v", seeds)
-	}
 }
 
 // Every key that Set can reach is found, and made where it is missing.
@@ -130,19 +103,10 @@ func TestYAML(t *testing.T) {
 
 func TestRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.yaml")
-	if _, err := Read(path); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), path) {
-		t.Errorf("a missing file: %v", err)
-	}
+	must.Refused(Read(path))(t, path)
 	for text, want := range map[string]string{"a: [": "line 1", "- a": "the top level must be a mapping",
 		strings.Repeat("#", maxBytes+1): "more than 16777216 bytes"} {
 		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
-		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), want) ||
-			!strings.HasPrefix(err.Error(), path) {
-			t.Errorf("%.20q: the error is %v, want %s", text, err, want)
-		}
-	}
-	must.Do(t, os.WriteFile(path, []byte("seed: 3"), 0o644))
-	if s, err := Read(path); err != nil || s["seed"] != 3 {
-		t.Errorf("%v, %v", s, err)
+		must.Refused(Read(path))(t, path, want)
 	}
 }
