@@ -74,14 +74,10 @@ WebAssembly.instantiate(fs.readFileSync(process.argv[2]), go.importObject).then(
 	}
 }
 
-func TestGymnasiumAMP(t *testing.T) {
-	want(t, run(t, t.TempDir(), "gymnasium_amp", "-python", "no-such-python"), `needs Python 3\.8 with gymnasium`,
-		"make peers")
-}
-
 // AMP learns the style of a clip in an environment that is Python, and the task beside it; without the style reward it
 // learns the task alone.
 func TestPeersGymnasiumAMP(t *testing.T) {
+	want(t, run(t, t.TempDir(), "gymnasium_amp", "-python", "no-such-python"), `needs Python 3\.8 with gymnasium`)
 	peers.Python(t, "gymnasium")
 	line := regexp.MustCompile(`return (\S+) of 60  speed error \S+ m/s  frequency (\S+) Hz  orbit error (\S+)\n`)
 	figures := func(args ...string) (total, frequency, orbit float64) {
@@ -91,9 +87,7 @@ func TestPeersGymnasiumAMP(t *testing.T) {
 		if found == nil {
 			t.Fatalf("no figures in the output:\n%s", output)
 		}
-		if _, err := fmt.Sscan(strings.Join(found[1:], " "), &total, &frequency, &orbit); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(fmt.Sscan(strings.Join(found[1:], " "), &total, &frequency, &orbit))(t)
 		t.Logf("%v: %s", args, found[0])
 		return total, frequency, orbit
 	}
@@ -115,11 +109,7 @@ func TestPeersGymnasiumAMP(t *testing.T) {
 func frames(t *testing.T, path string) int {
 	t.Helper()
 	file := must.Open(os.Open(path))(t)
-	film, err := gif.DecodeAll(file)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	return len(film.Image)
+	return len(must.Get(gif.DecodeAll(file))(t).Image)
 }
 
 func TestPBTProcesses(t *testing.T) {

@@ -36,11 +36,8 @@ func drive(t *testing.T) *driver {
 	command := exec.Command(filepath.Join(programs, "robot"), "-listen", program.String(), "-robot", address.String(),
 		"../infer/robot/testdata/leg.safetensors")
 	command.Stderr = new(bytes.Buffer)
-	keys, err := command.StdinPipe()
-	if err == nil {
-		err = command.Start()
-	}
-	must.Do(t, err)
+	keys := must.Get(command.StdinPipe())(t)
+	must.Do(t, command.Start())
 	t.Cleanup(func() {
 		_ = command.Process.Signal(os.Interrupt)
 		if err := command.Wait(); err != nil {
@@ -52,8 +49,8 @@ func drive(t *testing.T) *driver {
 }
 
 // until sends states, each changed by change, in answer to targets, until targets damp or do not. A slow machine may
-// make the program fault in between, so that Enter is pressed where press says so.
-func (d *driver) until(damping bool, press bool, change func(packet []byte) []byte) *robot.Targets {
+// make the program fault in between, so that Enter is pressed while targets are to drive.
+func (d *driver) until(damping bool, change func(packet []byte) []byte) *robot.Targets {
 	d.t.Helper()
 	begun, buffer := time.Now(), make([]byte, 2048)
 	for time.Since(begun) < 20*time.Second {
@@ -70,10 +67,8 @@ func (d *driver) until(damping bool, press bool, change func(packet []byte) []by
 		if targets.Damping == damping {
 			return targets
 		}
-		if press && targets.Damping && d.sequence%10 == 0 {
-			if _, err := io.WriteString(d.keys, "\n"); err != nil {
-				d.t.Fatal(err)
-			}
+		if !damping && d.sequence%10 == 0 {
+			must.Get(io.WriteString(d.keys, "\n"))(d.t)
 		}
 	}
 	d.t.Fatalf("in 20 s no targets with damping = %v", damping)
@@ -84,11 +79,10 @@ func (d *driver) until(damping bool, press bool, change func(packet []byte) []by
 func TestRobot(t *testing.T) {
 	d, good, cut := drive(t), func(b []byte) []byte { return b }, func(b []byte) []byte { return b[:30] }
 	for range 2 {
-		if got := d.until(false, true, good); got.Stiffness[0] != 20 || got.Position[0] < 0.54 ||
-			got.Position[0] > 0.56 {
+		if got := d.until(false, good); got.Stiffness[0] != 20 || got.Position[0] < 0.54 || got.Position[0] > 0.56 {
 			t.Errorf("targets %+v", got)
 		}
-		if got := d.until(true, false, cut); got.Stiffness[0] != 0 || got.Gain[0] != 1 {
+		if got := d.until(true, cut); got.Stiffness[0] != 0 || got.Gain[0] != 1 {
 			t.Errorf("in damping mode: %+v", got)
 		}
 	}
