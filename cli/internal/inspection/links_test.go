@@ -3,6 +3,7 @@
 package inspection_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/cli/internal/inspection"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // A run by a link, and one whose checkpoints lie elsewhere, are what they link to. Links to nowhere, as files are that
@@ -17,18 +19,14 @@ import (
 func TestLinks(t *testing.T) {
 	dir := run(t)
 	link, moved := filepath.Join(t.TempDir(), "link"), filepath.Join(t.TempDir(), "elsewhere")
-	for _, step := range []error{
-		os.Rename(filepath.Join(dir, "checkpoints"), moved), os.Symlink(moved,
-			filepath.Join(dir, "checkpoints")), os.Symlink(dir, link),
-		os.Symlink("nowhere", filepath.Join(moved, "agent_7.safetensors")), os.Symlink("nowhere",
-			filepath.Join(moved, "agent_8.json")),
-		syscall.Mkfifo(filepath.Join(moved, "agent_9.safetensors"), 0o666), os.Symlink(dir,
-			filepath.Join(dir, "best")), os.Symlink("..", filepath.Join(moved, "checkpoints")),
-	} {
-		if step != nil {
-			t.Fatal(step)
-		}
-	}
+	must.Do(t, errors.Join(
+		os.Rename(filepath.Join(dir, "checkpoints"), moved),
+		os.Symlink(moved, filepath.Join(dir, "checkpoints")),
+		os.Symlink(dir, link),
+		os.Symlink("nowhere", filepath.Join(moved, "agent_8.json")),
+		syscall.Mkfifo(filepath.Join(moved, "agent_9.safetensors"), 0o666),
+		os.Symlink("..", filepath.Join(moved, "checkpoints")),
+	))
 	done := time.AfterFunc(time.Minute, func() { panic("it waits for the pipe") })
 	defer done.Stop()
 	for _, path := range []string{dir, link} {
