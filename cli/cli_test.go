@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -38,9 +37,5 @@ func TestOwnName(t *testing.T) {
 			t.Errorf("hover %s says %q:\n%s%s", args, wrong, stdout, stderr)
 		}
 	}
-	text, err := os.ReadFile("runs/pole/run.yaml")
-	if err != nil || !strings.HasPrefix(string(text),
-		"# Written by hover train. To do the same again: hover train --config runs/pole/run.yaml") {
-		t.Errorf("%v, run.yaml begins %.100s", err, text)
-	}
+	has(t, text("runs/pole/run.yaml"), "# Written by hover train. To do the same again: hover train --config runs/pole/run")
 }

@@ -56,25 +56,14 @@ func TestRetarget(t *testing.T) {
 	}
 	for _, format := range []string{"mjlab", "isaaclab", "mimickit"} {
 		says(t, "retarget", "walk.npz", "-m", "robot.xml", "-o", "theirs", "--format", format, "--seconds", "2")
-		theirs := get(motions.Load("theirs"))(t)
-		if theirs.NumFrames() != 101 {
-			t.Errorf("%s: %d frames", format, theirs.NumFrames())
-		}
+		same(t, "frames of "+format, 101, get(motions.Load("theirs"))(t).NumFrames())
 	}
 	says(t, "retarget", "theirs", "-m", "robot.xml") // a clip of the robot without names
-	refuses(t, commandline.WrongUse, [][2]string{
-		{"retarget humanoid_walk", "--model is missing"},
-		{"retarget humanoid_walk -m robot.xml --format fbx", `"fbx" for "--format" flag: want gorl`},
-	})
-	refuses(t, commandline.Failed, [][2]string{
-		{"retarget humanoid_walk -m none.xml", "none.xml"}, {"retarget robot.xml -m robot.xml", "not a clip"},
-		{"retarget humanoid_walk -m robot.xml --mapping robot.xml", "robot.xml"},
-	})
+	refuses(t, commandline.WrongUse, [][2]string{{"retarget humanoid_walk", "--model is missing"}})
+	refuses(t, commandline.Failed, [][2]string{{"retarget robot.xml -m robot.xml", "not a clip"}})
 	write(t, "robot.yaml", string(get(example("humanoid"))(t)))
 	use(t.Context(), "train", "-c", "robot.yaml", "--timesteps", "32", "-e", "Character", "--set",
 		"environment.model=robot.xml", "--set", "environment.actuators=[{joints: '.*', stiffness: 50}]", "--set",
 		"environment.motions=[humanoid_walk]", "--set", "environment.num_envs=4")
-	if _, err := os.Stat("runs/humanoid/checkpoints"); err != nil {
-		t.Errorf("Character does not retarget: %v", err)
-	}
+	globbed(t, "runs/humanoid/checkpoints/*.json", 0)
 }

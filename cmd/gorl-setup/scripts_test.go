@@ -191,27 +191,3 @@ func TestBuildFails(t *testing.T) {
 		t.Errorf("a libtorch with the older strings was compiled against by %q", log)
 	}
 }
-
-// Debian's packages need root: setup.sh says so, and asks before it uses sudo.
-func TestDebianNeedsRoot(t *testing.T) {
-	m := newMachine(t)
-	m.tool("dpkg-query", "exit 1")
-	m.tool("apt-get", `echo "apt-get $*" >>"$MACHINE/log"; exit 1`)
-	m.tool("sudo", `echo "sudo $*" >>"$MACHINE/log"; "$@"`)
-	output, status := m.run("setup.sh")
-	if want := "was not allowed to use sudo: allow it with YES=1"; status != 1 || !strings.Contains(output, want) ||
-		m.log() != "" {
-		t.Errorf("exit %d, %q, want exit 1, %q and no sudo", status, output, want)
-	}
-	output, status = m.run("setup.sh", "YES=1")
-	if want := "apt-get could not install g++ libmujoco-dev libtorch-dev"; status != 1 ||
-		!strings.Contains(output, want) || !strings.Contains(m.log(), "sudo env") {
-		t.Errorf("exit %d, %q, want exit 1, %q and sudo", status, output, want)
-	}
-	// Without apt-get, set-up takes PyPI.
-	must.Do(t, os.Remove(filepath.Join(m.root, "bin/apt-get")))
-	if output := m.succeeds("setup.sh", "DRY_RUN=1"); !strings.Contains(output,
-		"there is no apt-get: taking libtorch and MuJoCo from PyPI") {
-		t.Errorf("without apt-get: %q", output)
-	}
-}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	kubeflowv1 "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
@@ -95,13 +94,6 @@ func problems(config *corev1.ConfigMap, service *corev1.Service, job *batchv1.Jo
 	for key := range config.Data {
 		names("key of the ConfigMap", key, func(s string) []string { return validation.IsConfigMapKey(s) })
 	}
-	for _, labels := range []map[string]string{config.Labels, job.Labels, spec.Template.Labels} {
-		for key, value := range labels {
-			names("label", key, func(s string) []string { return validation.IsQualifiedName(s) })
-			names("label's value", value, func(s string) []string { return validation.IsValidLabelValue(s) })
-		}
-	}
-
 	indexed := spec.CompletionMode != nil && *spec.CompletionMode == batchv1.IndexedCompletion
 	wrong(indexed, "the Job is not indexed")
 	// The name of the last pod, with five random letters, is its host's name.
@@ -111,8 +103,6 @@ func problems(config *corev1.ConfigMap, service *corev1.Service, job *batchv1.Jo
 	if policy := spec.PodFailurePolicy; policy != nil {
 		wrong(pod.RestartPolicy == corev1.RestartPolicyNever, "podFailurePolicy needs restartPolicy Never")
 		for i, rule := range policy.Rules {
-			wrong((rule.OnExitCodes == nil) != (len(rule.OnPodConditions) == 0),
-				"rule %d needs either onExitCodes or onPodConditions", i)
 			wrong(rule.Action != batchv1.PodFailurePolicyActionFailIndex || spec.BackoffLimitPerIndex != nil,
 				"FailIndex needs backoffLimitPerIndex")
 			if on := rule.OnExitCodes; on != nil {
@@ -140,12 +130,6 @@ func problems(config *corev1.ConfigMap, service *corev1.Service, job *batchv1.Jo
 		}
 		for _, e := range c.Env {
 			names("variable", e.Name, func(s string) []string { return validation.IsEnvVarName(s) })
-		}
-		for name, limit := range c.Resources.Limits {
-			request := c.Resources.Requests[name]
-			equal := limit.Cmp(request) == 0 && !limit.IsZero()
-			wrong(equal || !strings.Contains(string(name), "/") && limit.Cmp(request) > 0,
-				"%s: the limit is below the request, or differs from that of an extended resource", name)
 		}
 	}
 	if service != nil { // without one, members have one rank

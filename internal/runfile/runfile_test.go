@@ -1,9 +1,6 @@
 package runfile
 
 import (
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -53,16 +50,6 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestKind(t *testing.T) {
-	for text, want := range map[string]Kind{
-		"{agent: {}, strict: true, seed: 1, environment: {}}": Single,
-		"{pbt: {}, mutation: {}}":                             Population,
-		"{training: null}":                                    Evolution,
-	} {
-		must.Equal(t, "the kind of "+text, want, parse(t, text).Kind())
-	}
-}
-
 // Every reader gets its own sections, and members theirs with a seed; the file stays as it is.
 func TestOf(t *testing.T) {
 	const text = "{seed: 7, environment: {id: X}, pbt: {a: 1}, agent: {class: PPO}, trainer: {seed: 3, " +
@@ -76,20 +63,6 @@ func TestOf(t *testing.T) {
 	must.Equal(t, "the file has changed", parse(t, text), s)
 }
 
-// Every key that Set can reach is found, and made where it is missing.
-func TestSet(t *testing.T) {
-	s := parse(t, "a: {b: 1}\nlist: [1]")
-	for _, x := range []string{"a.b=2", "a.c.d=[x, 1e-3]", "e=", "f=a=b", "list=[2, 3]", "g.h={i: on}"} {
-		must.Do(t, s.Set(x))
-	}
-	want := Sections{
-		"a": map[string]any{"b": 2, "c": map[string]any{"d": []any{"x", 1e-3}}}, "e": nil, "f": "a=b",
-		"list": []any{2, 3},
-		"g":    map[string]any{"h": map[string]any{"i": "on"}},
-	}
-	must.Equal(t, "the settings", want, s)
-}
-
 // What is written reads back, in the order of a file whatever the order was before.
 func TestYAML(t *testing.T) {
 	s := parse(t, "models: {mlp: [16, 8]}\npbt: {b: 1, a: x}\npreset: isaaclab\nstrict: true\nseed: 3\n"+
@@ -99,14 +72,4 @@ func TestYAML(t *testing.T) {
 		"launcher:\n  command: [a, b]\n\nmodels:\n  mlp: [16, 8]\n"
 	must.Equal(t, "the file", want, string(text))
 	must.Equal(t, "read back", s, parse(t, string(text)))
-}
-
-func TestRead(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "run.yaml")
-	must.Refused(Read(path))(t, path)
-	for text, want := range map[string]string{"a: [": "line 1", "- a": "the top level must be a mapping",
-		strings.Repeat("#", maxBytes+1): "more than 16777216 bytes"} {
-		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
-		must.Refused(Read(path))(t, path, want)
-	}
 }
