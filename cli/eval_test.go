@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"image/gif"
 	"image/png"
 	"os"
@@ -42,12 +43,7 @@ func TestEvalIsEvaluate(t *testing.T) {
 	here(t, "short.yaml", short)
 	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--seed", "2")
 	for _, stochastic := range []bool{false, true} {
-		args := []string{"runs/pole", "--episodes", "12", "--seed", "5"}
-		if stochastic {
-			args = append(args, "--stochastic")
-		}
-		got := evaluated(t, args...)
-
+		got := evaluated(t, "runs/pole", "--episodes", "12", "--seed", "5", fmt.Sprint("--stochastic=", stochastic))
 		c := get(readConfiguration("runs/pole/run.yaml", nil))(t)
 		env := get(catalog.New(c.Section("environment")))(t)
 		defer env.Close()

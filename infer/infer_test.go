@@ -80,25 +80,6 @@ func TestBatchIsActs(t *testing.T) {
 	}
 }
 
-func TestProbabilities(t *testing.T) {
-	p := made(t, choices, []int{16}, description.Categorical)
-	x := randomRow(rand.New(rand.NewPCG(4, 4)), 5)
-	logits, q := make([]float32, 5), make([]float32, 5)
-	must.Do(t, errors.Join(p.Outputs(x, logits), p.Probabilities(x, q)))
-	at := 0
-	for _, n := range []int{3, 2} {
-		sum := 0.0
-		for _, l := range logits[at : at+n] {
-			sum += math.Exp(float64(l))
-		}
-		for i := range n {
-			must.Near(t, math.Exp(float64(logits[at+i]))/sum, float64(q[at+i]), 1e-6, "choice %d", at+i)
-		}
-		at += n
-	}
-	must.Refuse(t, made(t, vector, nil, description.Gaussian).Probabilities(x, q), "")
-}
-
 // A few words in a file do not make a policy that takes gigabytes to act: rows that are wide pass one by one.
 func TestWideRows(t *testing.T) {
 	const wide = 1 << 23

@@ -2,6 +2,7 @@ package snippets
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -26,12 +27,9 @@ type driver struct {
 func drive(t *testing.T) *driver {
 	t.Helper()
 	loopback := &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}
-	free := must.Get(net.ListenUDP("udp", loopback))(t)
-	program := free.LocalAddr().(*net.UDPAddr)
-	own := must.Get(net.ListenUDP("udp", loopback))(t)
-	address := own.LocalAddr().(*net.UDPAddr)
-	must.Do(t, own.Close())
-	must.Do(t, free.Close())
+	free, own := must.Get(net.ListenUDP("udp", loopback))(t), must.Get(net.ListenUDP("udp", loopback))(t)
+	program, address := free.LocalAddr().(*net.UDPAddr), own.LocalAddr().(*net.UDPAddr)
+	must.Do(t, errors.Join(own.Close(), free.Close()))
 	conn := must.Get(net.DialUDP("udp", address, program))(t)
 	command := exec.Command(filepath.Join(programs, "robot"), "-listen", program.String(), "-robot", address.String(),
 		"../infer/robot/testdata/leg.safetensors")

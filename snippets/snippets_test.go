@@ -61,31 +61,6 @@ func want(t *testing.T, output string, expressions ...string) {
 	}
 }
 
-// TestEverySnippet checks that a test runs every snippet, and that those that train begin with tensor.TuneAllocator, as
-// a user's program should.
-func TestEverySnippet(t *testing.T) {
-	mains := must.Get(filepath.Glob("*/main.go"))(t)
-	var text string
-	for _, file := range []string{"snippets_test.go", "programs_test.go", "robot_test.go"} {
-		text += string(must.Read(t, file))
-	}
-	for _, path := range mains {
-		name := filepath.Dir(path)
-		if !strings.Contains(text, `t.TempDir(), "`+name+`"`) && !strings.Contains(text, `dir, "`+name+`"`) &&
-			!strings.Contains(text, `programs, "`+name+`"`) {
-			t.Errorf("no test runs snippets/%s", name)
-		}
-		switch name {
-		case "own_command": // cli.Main does it
-		case "robot": // has no tensors
-		default:
-			if !strings.Contains(string(must.Read(t, path)), "func main() {\n\ttensor.TuneAllocator()\n") {
-				t.Errorf("%s does not begin with tensor.TuneAllocator", path)
-			}
-		}
-	}
-}
-
 // TestOwnCommand uses a program that is gorl with an environment, a network and a rule of its own: alone, as a
 // population in one process, and as the members of a population of processes.
 func TestOwnCommand(t *testing.T) {

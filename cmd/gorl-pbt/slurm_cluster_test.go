@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -247,4 +248,29 @@ func (c *cluster) process(job string, index int, program, variable string) (pid 
 	}
 	c.t.Fatalf("task %d has no process %s with %s", index, program, variable)
 	return ""
+}
+
+// whole checks by a population's journal that every member went through all intervals once, and ended after so many
+// steps.
+func whole(t *testing.T, dir string, members, intervals int, steps int64) {
+	t.Helper()
+	all := must.Get(journal.Read(dir))(t)
+	var want []int64
+	for i := range intervals {
+		want = append(want, int64(i+1))
+	}
+	for member := range members {
+		var seen []int64
+		var last journal.Event
+		for _, e := range all {
+			if e.Member == member && e.Kind != journal.Start {
+				seen, last = append(seen, e.Iteration), e
+			}
+		}
+		must.Equal(t, fmt.Sprintf("intervals of member %d", member), want, seen)
+		if last.Kind != journal.Final || last.Steps != steps {
+			t.Errorf("member %d ended with %s after %d steps, want the end of training after %d", member, last.Kind,
+				last.Steps, steps)
+		}
+	}
 }

@@ -117,35 +117,6 @@ func TestStatuses(t *testing.T) {
 
 func TestCommon(t *testing.T) { commandtest.Hold(t, tree) }
 
-func TestHelp(t *testing.T) {
-	_, help, _ := commandtest.Run(t.Context(), tree(), "draw", "--help")
-	const want = `usage: tool draw [flags] FILE
-
-Works on draw.
-
-flags:
-      --columns number   number of columns (default 3)
-      --config file      file of settings
-      --format form      form of it (default "wide")
-  -h, --help             help for draw
-  -q, --quiet            say nothing
-      --steps number     number of steps (default 7)
-  -x, --x over           what it is over (default "step")
-
-examples:
-  tool draw a.png
-
-exit status:
-  0   done
-  1   something failed; the last line on the standard error says what
-  2   wrong flags or arguments; nothing was done
-  78  stopped by a signal; what was begun is saved and can be continued
-`
-	if help != want {
-		t.Errorf("help is\n%s\nwant\n%s", help, want)
-	}
-}
-
 func TestCompletion(t *testing.T) {
 	for _, c := range []struct {
 		args, want []string
