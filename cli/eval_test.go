@@ -146,24 +146,6 @@ func TestDamagedBest(t *testing.T) {
 	has(t, stdout, "agent_64.safetensors → out.onnx")
 }
 
-// Every way to name a checkpoint finds the one that is meant.
-func TestEvalCheckpoints(t *testing.T) {
-	here(t, "short.yaml", short)
-	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--seed", "2")
-	for args, step := range map[string]int64{
-		"--checkpoint latest": 96, "--checkpoint 64": 64, "--checkpoint agent_32": 32,
-		"--checkpoint runs/pole/checkpoints/agent_32.safetensors": 32,
-	} {
-		same(t, args, step, evaluated(t, append(strings.Fields(args), "runs/pole", "--episodes", "2")...).Step)
-	}
-	// The same in whatever folder gorl is started, and with more environments as many episodes as asked for.
-	t.Chdir("runs/pole/checkpoints")
-	e := evaluated(t, "agent_64.safetensors", "--episodes", "6", "--num-envs", "3")
-	if e.Step != 64 || e.Episodes != 6 || e.Config != "../run.yaml" {
-		t.Errorf("%+v", e)
-	}
-}
-
 // The table names the checkpoint, and a film with --fps shows the first episode, one picture a step.
 func TestEvalTable(t *testing.T) {
 	here(t, "short.yaml", short)

@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -64,27 +63,4 @@ func TestInitRefuses(t *testing.T) {
 		{"init 'a folder'", `the module's path would be "a folder"`},
 		{"init three --replace one", "it is no checkout of gorl"},
 	})
-}
-
-// TestPublished checks which version of gorl a new project requires: that of which the command was built, where it
-// came as a module.
-func TestPublished(t *testing.T) {
-	own := debug.Module{Path: "example.com/own", Version: "(devel)"}
-	for _, x := range []struct {
-		info *debug.BuildInfo
-		want string
-		ok   bool
-	}{
-		{&debug.BuildInfo{Main: debug.Module{Path: gorlModule, Version: "v1.2.4-0.20261122051300-abcdef012345+dirty"}},
-			"v0.0.0", false},
-		{&debug.BuildInfo{Main: own, Deps: []*debug.Module{{Path: gorlModule, Version: "v1.3.0", Sum: "h1:y"}}},
-			"v1.3.0", true},
-		{&debug.BuildInfo{Main: own,
-			Deps: []*debug.Module{{Path: gorlModule, Version: "v1.3.0", Replace: &debug.Module{Path: "../gorl"}}}},
-			"v0.0.0", false},
-	} {
-		if version, ok := published(x.info); version != x.want || ok != x.ok {
-			t.Errorf("%+v: %s, %v, want %s, %v", x.info, version, ok, x.want, x.ok)
-		}
-	}
 }

@@ -76,24 +76,3 @@ func TestPeersWrongGymnasium(t *testing.T) {
 		t.Errorf("the message is\n%s", stderr)
 	}
 }
-
-// Mistakes about self-play are refused before anything is written, and named by their keys.
-func TestSelfPlayRefuses(t *testing.T) {
-	t.Chdir(t.TempDir())
-	text := says(t, "train", "--example", "self-play")
-	write(t, "run.yaml", text)
-	single := strings.Replace(text[:strings.Index(text, "preset:")]+text[strings.Index(text, "environment:"):],
-		"rating: {k: 4}", "power: 2", 1)
-	write(t, "single.yaml", single)
-	const set = "train -c run.yaml --check -s "
-	refuses(t, commandline.WrongUse, [][2]string{
-		{"train -c single.yaml --check", "pbt.num_policies: 1 trains one agent against its past selves"},
-		{set + "'environment.wrappers=[{self_play: {past_share: 2}}]'",
-			"environment.wrappers[0].self_play.past_share is 2; want a number in [0, 1]"},
-	})
-	refuses(t, commandline.Failed, [][2]string{
-		{set + "'environment.wrappers=[{self_play: {seat: left}}]'", "player_0, player_1"},
-		{set + "'environment={id: CartPole, wrappers: [self_play]}'", "no seats to play against"},
-	})
-	gorl(t, 0, "train", "--config", "run.yaml", "--check", "-s", "pbt.num_policies=1")
-}

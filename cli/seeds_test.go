@@ -64,16 +64,6 @@ func TestTrainSeeds(t *testing.T) {
 		`[\d.]+ to [\d.]+\) \|`, `(?m)^\| other \| 1 \| [\d.]+ \(- to -\) \|`)
 	stdout, _ = gorl(t, 0, "eval", "--episodes", "8", "--table", "latex", "runs/seeds")
 	matches(t, stdout, `^\\begin\{tabular\}\{lrllll\}`, `mean \(95 \\% interval\) &`, `\\\\\n\\hline\n\\end`)
-	pictures := map[string]string{}
-	for _, args := range []string{"", "--iqm", "--each"} {
-		plot := []string{"plot", "runs", "-t", "Episode / return", "--out", "p.png"}
-		gorl(t, 0, append(plot, strings.Fields(args)...)...)
-		pictures[text("p.png")] = args
-	}
-	if len(pictures) != 3 {
-		t.Errorf("--iqm and --each change nothing: %d pictures differ", len(pictures))
-	}
-
 	const seeds = "train -c pole.yaml --seeds "
 	refuses(t, commandline.WrongUse, [][2]string{
 		{seeds + "5..1", `"5..1" is not a seed or a range`}, {seeds + "1,1", "seed 1 is given twice"},

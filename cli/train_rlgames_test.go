@@ -164,10 +164,4 @@ func TestIsaacLabPopulation(t *testing.T) {
 	}
 	same(t, "members in the population's file", 2, value(t, "all/two/config.yaml", "pbt.num_policies"))
 	globbed(t, "all/two/001/*", 0)
-	// Another configuration is another population.
-	_, stderr := gorl(t, commandline.WrongUse,
-		append(base[:len(base):len(base)], "agent.pbt.workspace=two", "agent.pbt.directory=all",
-			"agent.pbt.policy_idx=0", "agent.params.config.mini_epochs=1")...)
-	matches(t, stderr, `is of another run; continue it with the same settings, or choose another pbt\.workspace`,
-		`agent\.learning_epochs`)
 }

@@ -183,14 +183,3 @@ func playsBest(t *testing.T, dir string) {
 	stdout, _ = gorl(t, 0, "export", dir, "best.onnx", "--checkpoint", "best")
 	matches(t, stdout, best+` → best.onnx`)
 }
-
-// A run that is evaluated has a curve and a best checkpoint of it, ends where the return is reached, and says so.
-func TestTrainEvaluates(t *testing.T) {
-	here(t, "short.yaml", short)
-	args := []string{"train", "-c", "short.yaml", "--seed", "3", "-s", "trainer.evaluate_every=16", "-s",
-		"trainer.evaluation_episodes=4"}
-	stdout, _ := gorl(t, 0, args...)
-	matches(t, stdout, `timestep \d+ \(evaluation\.return `)
-	_, stderr := gorl(t, 0, append(args, "--name", "early", "-s", "trainer.stop_at_return=1")...)
-	matches(t, stderr, `The run ended at timestep 16 of 96, when an evaluation reached stop_at_return \(1\)`)
-}

@@ -208,14 +208,3 @@ func TestTrainResumedWrongly(t *testing.T) {
 	matches(t, stderr, `the run has 96 timesteps, and 50 were asked for`)
 	same(t, "run.yaml changed", before, text("runs/pole/run.yaml"))
 }
-
-// gorl train notes, before training, settings with which nothing is learned or decided.
-func TestTrainNotes(t *testing.T) {
-	here(t, "single.yaml", short)
-	_, stderr := gorl(t, 0, "train", "-c", "single.yaml", "--check", "--timesteps", "15")
-	has(t, stderr, "note: ppo: nothing is learned: the run has 15 timesteps, and the first update comes after 16")
-	write(t, "crew.yaml", crew)
-	_, stderr = gorl(t, 0, "train", "-c", "crew.yaml", "--check", "-s", "pbt.total_steps=100", "-s",
-		"pbt.interval_steps=200")
-	has(t, stderr, "the first decision comes after an interval of 200 environment steps")
-}

@@ -12,29 +12,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
-// Each way in which a fetch fails says in its last line what to do, and a second run mends it.
-func TestFetchFails(t *testing.T) {
-	needsPython(t)
-	for _, c := range []struct {
-		name, env, want string
-	}{
-		{"no network", "FAKE_PIP=network", "the package index did not answer: check the network"},
-		{"disk fills", "FAKE_PIP=full", "is full: make room for 1200 MB"},
-		{"no pip", "FAKE_PIP=none", "has no pip to fetch torch-2.15.0 with: install python3-pip"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			m := newMachine(t)
-			output, status := m.run("pypi.sh torch", c.env)
-			lines := strings.Split(strings.TrimSpace(output), "\n")
-			if last := lines[len(lines)-1]; status != 1 || !strings.HasPrefix(last, "pypi: ") ||
-				!strings.Contains(last, c.want) {
-				t.Errorf("exit %d, last line %q, want exit 1 and %q", status, last, c.want)
-			}
-			m.complete(m.succeeds("pypi.sh torch"))
-		})
-	}
-}
-
 // complete fails the test unless output ends with the folder of a complete libtorch for the CPU.
 func (m *machine) complete(output string) {
 	m.t.Helper()
@@ -151,43 +128,4 @@ func mujocoVersion(t *testing.T) string {
 	_, rest, _ := strings.Cut(string(data), "name=mujoco-")
 	version, _, _ := strings.Cut(rest, " ")
 	return "mujoco-" + version
-}
-
-// What is missing for a build is said before anything is fetched, a build that was killed is repeated, and libtorch's
-// two kinds of C++ strings are told apart.
-func TestBuildFails(t *testing.T) {
-	needsPython(t)
-	m := newMachine(t)
-	must.Do(t, os.Remove(filepath.Join(m.root, "bin/g++")))
-	output, status := m.run("setup.sh", "FROM=pypi")
-	if want := "no C++ compiler 'g++' found: install g++"; status != 1 || !strings.Contains(output, want) ||
-		m.log() != "" {
-		t.Errorf("exit %d, %q, want exit 1 and %q before pip is called", status, output, want)
-	}
-	m.tool("g++", fakeTools["g++"])
-	libtorch := strings.TrimSpace(m.succeeds("pypi.sh torch"))
-	libtorch = "LIBTORCH=" + libtorch[strings.LastIndex(libtorch, "\n")+1:]
-
-	for env, want := range map[string]string{
-		"FAKE_OLD_COMPILER=1": "this libtorch needs C++20, which g++ 12 does not know: install g++ 11 or later",
-		"FAKE_GPP=fail":       "could not be built; the compiler's message stands above",
-	} {
-		if output, status := m.run("shim.sh", libtorch, "JOBS=1", env); status == 0 || !strings.Contains(output, want) {
-			t.Errorf("%s: exit %d, %q, want a failure and %q", env, status, output, want)
-		}
-	}
-	if output, status := m.run("shim.sh", libtorch, "FAKE_GPP=killed"); status != -1 {
-		t.Fatalf("exit %d, want a killed script\n%s", status, output)
-	}
-	m.succeeds("shim.sh", libtorch)
-	built := m.tree("lib")
-	if built["libgorltorch.so"] != "built\n" || built["libcgotorch.so"] != "built\n" {
-		t.Errorf("after a build that was killed, the libraries are %q", built)
-	}
-
-	m.log()
-	m.succeeds("shim.sh", libtorch, "FAKE_SYMBOLS=_ZN3c106failERKSs\n_ZNSt11logic_errorC1ERKNSt7__cxx1112basic_string")
-	if log := m.log(); !strings.Contains(log, "-D_GLIBCXX_USE_CXX11_ABI=0 ") {
-		t.Errorf("a libtorch with the older strings was compiled against by %q", log)
-	}
 }

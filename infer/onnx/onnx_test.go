@@ -199,11 +199,6 @@ var cases = map[string]description.Policy{
 			ClipMean:   true,
 			ClipLogStd: true, MinLogStd: -20, MaxLogStd: 2},
 	},
-	"deterministic": {
-		Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 1), Network: description.MLP("", 2, []int{3}, 1,
-			"gelu"),
-		Distribution: description.Distribution{Kind: description.Deterministic, ClipActions: true},
-	},
 	"multi_categorical": {
 		Observation: spaces.NewMultiDiscrete(3, 2), Action: spaces.NewMultiDiscrete(2, 3),
 		Network: description.Network{Inputs: 2, Steps: []description.Step{
@@ -267,22 +262,6 @@ func TestActivations(t *testing.T) {
 		d.Network = description.MLP("policy/", 2, []int{4}, 3, f)
 		listing(t, must.Get(Encode(policy(t, d), Options{}))(t))
 	}
-}
-
-// A model that cannot be made leaves the old file.
-func TestWriteFile(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "policy.onnx")
-	must.Do(t, os.WriteFile(path, []byte("old"), 0o644))
-	p := policy(t, cases["gaussian"])
-	for _, o := range []Options{{Metadata: map[string]string{"gorl.action_space": "mine"}}, {Doc: "\xff"}} {
-		must.Refuse(t, WriteFile(path, p, o), "onnx: ")
-		must.Is(t, string(must.Read(t, path)), "old", "the old file")
-	}
-	must.Do(t, WriteFile(path, p, Options{Name: "walker", Doc: "walks"}))
-	m := decode(t, must.Read(t, path))
-	must.Is(t, m.text(modelDoc)+m.messages(t, modelGraph)[0].text(graphName), "walkswalker", "the model's texts")
-	must.Is(t, len(must.Get(os.ReadDir(dir))(t)), 1, "the folder")
 }
 
 // The constants are the policy's numbers. ONNX's gates of a GRU are update, reset, new, those of an LSTM input, output,

@@ -261,9 +261,6 @@ func TestDescriptions(t *testing.T) {
 		"used twice":  func(r *envs.Robot) { r.Joints[1].Name = "hip" },
 		"not finite":  func(r *envs.Robot) { r.Joints[0].Scale = math.NaN() },
 		"wrong order": func(r *envs.Robot) { r.Joints[0].Low = 3 },
-		"row 1 of the refer": func(r *envs.Robot) {
-			r.Reference = &envs.RobotReference{Duration: 1, Positions: [][]float64{{1, 2}, {1}}}
-		},
 	} {
 		bad := r
 		bad.Joints = slices.Clone(r.Joints)

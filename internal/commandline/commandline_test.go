@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -116,23 +115,6 @@ func TestStatuses(t *testing.T) {
 }
 
 func TestCommon(t *testing.T) { commandtest.Hold(t, tree) }
-
-func TestCompletion(t *testing.T) {
-	for _, c := range []struct {
-		args, want []string
-		directive  string
-	}{
-		{[]string{"dr"}, []string{"draw"}, ":4"},
-		{[]string{"draw", "--format", ""}, []string{"wide", "tall"}, ":4"},
-		{[]string{"draw", "--col"}, []string{"--columns"}, ":4"},
-		{[]string{"completion", ""}, []string{"bash", "fish", "powershell", "zsh"}, ":4"},
-	} {
-		offered, directive := commandtest.Complete(t, tree(), c.args...)
-		if !slices.Equal(offered, c.want) || directive != c.directive {
-			t.Errorf("%q: %q %s, want %q %s", c.args, offered, directive, c.want, c.directive)
-		}
-	}
-}
 
 func TestVersion(t *testing.T) {
 	var said [2]string

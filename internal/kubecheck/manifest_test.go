@@ -100,18 +100,6 @@ func problems(config *corev1.ConfigMap, service *corev1.Service, job *batchv1.Jo
 	names("the last pod", fmt.Sprintf("%s-%d-abcde", job.Name, *spec.Completions-1), label)
 	wrong(spec.MaxFailedIndexes == nil || spec.BackoffLimitPerIndex != nil && *spec.MaxFailedIndexes <= *spec.Completions,
 		"maxFailedIndexes needs backoffLimitPerIndex, and is at most completions")
-	if policy := spec.PodFailurePolicy; policy != nil {
-		wrong(pod.RestartPolicy == corev1.RestartPolicyNever, "podFailurePolicy needs restartPolicy Never")
-		for i, rule := range policy.Rules {
-			wrong(rule.Action != batchv1.PodFailurePolicyActionFailIndex || spec.BackoffLimitPerIndex != nil,
-				"FailIndex needs backoffLimitPerIndex")
-			if on := rule.OnExitCodes; on != nil {
-				wrong(on.ContainerName == nil || *on.ContainerName == pod.Containers[0].Name,
-					"rule %d: no such container", i)
-			}
-		}
-	}
-
 	wrong(spec.BackoffLimitPerIndex == nil || pod.RestartPolicy == corev1.RestartPolicyNever,
 		"backoffLimitPerIndex needs restartPolicy Never")
 	volumes := map[string]bool{}

@@ -49,27 +49,3 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
-
-// Every reader gets its own sections, and members theirs with a seed; the file stays as it is.
-func TestOf(t *testing.T) {
-	const text = "{seed: 7, environment: {id: X}, pbt: {a: 1}, agent: {class: PPO}, trainer: {seed: 3, " +
-		"timesteps: 5}, launcher: {name: n}, memory: {}}"
-	s := parse(t, text)
-	agent := map[string]any{"class": "PPO"}
-	must.Equal(t, "the sections of a population", Sections{"seed": 7, "pbt": map[string]any{"a": 1}}, s.Of(Populations))
-	want := Sections{"seed": int64(9), "agent": agent, "memory": map[string]any{},
-		"trainer": map[string]any{"timesteps": 5}}
-	must.Equal(t, "the sections of a member", want, s.Member(9))
-	must.Equal(t, "the file has changed", parse(t, text), s)
-}
-
-// What is written reads back, in the order of a file whatever the order was before.
-func TestYAML(t *testing.T) {
-	s := parse(t, "models: {mlp: [16, 8]}\npbt: {b: 1, a: x}\npreset: isaaclab\nstrict: true\nseed: 3\n"+
-		"launcher: {command: [a, b]}")
-	text := must.Get(s.YAML())(t)
-	want := "seed: 3\n\npreset: isaaclab\nstrict: true\n\npbt:\n  a: x\n  b: 1\n\n" +
-		"launcher:\n  command: [a, b]\n\nmodels:\n  mlp: [16, 8]\n"
-	must.Equal(t, "the file", want, string(text))
-	must.Equal(t, "read back", s, parse(t, string(text)))
-}

@@ -315,8 +315,7 @@ func TestEventsAndSlowReaders(t *testing.T) {
 	must.Get(http.Get(address + "/api/runs"))(t).Body.Close()
 	for range 20 {
 		conn := must.Open(net.Dial("tcp", l.Addr().String()))(t)
-		must.Get(fmt.Fprintf(conn, "GET /api/curves?run=a%s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
-			strings.Repeat("&x=time", 10)))(t)
+		must.Get(fmt.Fprint(conn, "GET /api/curves?run=a HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"))(t)
 	}
 	stream := must.Get(http.Get(address + "/api/events"))(t)
 	defer stream.Body.Close()
