@@ -56,7 +56,8 @@ func TestTrainSeeds(t *testing.T) {
 	f := e.Groups[0].Figures["return"]
 	mean := (f.Runs["seed-1"] + f.Runs["seed-4"] + f.Runs["seed-5"] + f.Runs["seed-6"]) / 4
 	one := evaluated(t, "runs/seeds/seed-4", "--episodes", "8").Figures["return"].Mean
-	if m := f.Mean; f.Runs["seed-4"] != one || !(m.Low <= m.Value && m.Value <= m.High) || math.Abs(m.Value-mean) > 1e-9 {
+	if m := f.Mean; f.Runs["seed-4"] != one || !(m.Low <= m.Value && m.Value <= m.High) ||
+		math.Abs(m.Value-mean) > 1e-9 {
 		t.Errorf("%+v, and seed 4 alone %v", f, one)
 	}
 	stdout, _ = gorl(t, 0, "eval", "--episodes", "8", "--table", "markdown", "runs")

@@ -103,8 +103,8 @@ func TestCheckNamesLines(t *testing.T) {
 			t.Fatalf("the file has no %q", x.from)
 		}
 		here(t, "f.yaml", strings.Replace(x.text, x.from, x.to, 1))
-		args := append([]string{"train", "-c", "f.yaml", "--check", "--env", "isaaclab:Isaac-Ant-v0", "--num-envs", "8"},
-			x.flags...)
+		args := append([]string{"train", "-c", "f.yaml", "--check", "--env", "isaaclab:Isaac-Ant-v0", "--num-envs",
+			"8"}, x.flags...)
 		_, stderr := gorl(t, commandline.WrongUse, args...)
 		want := x.want
 		if want[0] >= '0' && want[0] <= '9' {

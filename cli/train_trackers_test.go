@@ -94,7 +94,7 @@ func TestTrainTracksMembers(t *testing.T) {
 					}
 				}
 			}
-			for id, steps := range returns { // what an interrupted process wrote later than its state is not there twice
+			for id, steps := range returns { // what an interrupted process wrote after its state is not there twice
 				var at []int64
 				for _, s := range get(tracking.ReadRun(fmt.Sprintf("runs/%s/%03d", name, id)))(t) {
 					if s.Tag == tracking.TagTimesteps {
@@ -120,8 +120,8 @@ agent: {class: PPO, rollouts: 8, learning_rate: 3e-4, grad_norm_clip: 1}
 trainer: {timesteps: 40, write_interval: 20, trackers: [heard]}
 `)
 	heard.runs = map[string]*heardRun{}
-	refuses(t, commandline.WrongUse, [][2]string{
-		{"train -c a.yaml --check -s 'trainer.trackers=[wandb: {python: /bin/false}]'", "/bin/false has no package wandb"}})
+	refuses(t, commandline.WrongUse, [][2]string{{"train -c a.yaml --check -s " +
+		"'trainer.trackers=[wandb: {python: /bin/false}]'", "/bin/false has no package wandb"}})
 	_, stderr := gorl(t, 0, "train", "-c", "a.yaml", "-n", "one")
 	matches(t, stderr, `100 %  160/160`)
 	must(t, os.MkdirAll("runs/walk", 0o777))

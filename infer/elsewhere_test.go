@@ -42,8 +42,8 @@ func TestAgreesElsewhere(t *testing.T) {
 	}{
 		{"here", runtime.GOOS, runtime.GOARCH, nil},
 		{"arm64", "linux", "arm64", arm},
-		{"wasm", "js", "wasm", []string{"node", "--stack-size=8192", filepath.Join(strings.TrimSpace(root), "lib", "wasm",
-			"wasm_exec_node.js")}},
+		{"wasm", "js", "wasm", []string{"node", "--stack-size=8192",
+			filepath.Join(strings.TrimSpace(root), "lib/wasm/wasm_exec_node.js")}},
 	} {
 		t.Run(on.name, func(t *testing.T) {
 			if len(on.runner) > 0 {

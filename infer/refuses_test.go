@@ -43,9 +43,13 @@ func TestRefusals(t *testing.T) {
 		"needs 6": func(d *description.Policy, _ *checkpoint.Snapshot) {
 			d.Distribution.LogStd, d.Distribution.StateDependentLogStd = "", true
 		},
-		"the action space":                          func(d *description.Policy, _ *checkpoint.Snapshot) { d.Action = spaces.Unbounded(4) },
+		"the action space": func(d *description.Policy, _ *checkpoint.Snapshot) {
+			d.Action = spaces.Unbounded(4)
+		},
 		"memory: results and states have more than": many,
-		"memory: 2 frames":                          func(d *description.Policy, _ *checkpoint.Snapshot) { d.Network.Steps[0].Frames = 2 },
+		"memory: 2 frames": func(d *description.Policy, _ *checkpoint.Snapshot) {
+			d.Network.Steps[0].Frames = 2
+		},
 	} {
 		d, snap := perceptron(vector, []int{4}, "elu", description.Gaussian)
 		want, remembers := strings.CutPrefix(want, "memory: ")

@@ -76,7 +76,7 @@ func TestSimulate(t *testing.T) {
 	} {
 		must.Do(t, os.WriteFile(name+".yaml", []byte("pbt: {interval_steps: 1000, num_policies: 4, "+keys+"}"), 0o644))
 	}
-	args := []string{"simulate", "--config", "tight.yaml", "--config", "never.yaml", "--seeds", "3", "--intervals", "10"}
+	args := strings.Fields("simulate --config tight.yaml --config never.yaml --seeds 3 --intervals 10")
 	status, stdout, stderr := use(t.Context(), args...)
 	if status != commandline.Done || !strings.Contains(stderr, "mini_epochs does nothing") {
 		t.Fatalf("%d %s %s", status, stdout, stderr)

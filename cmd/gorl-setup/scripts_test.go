@@ -116,7 +116,8 @@ func TestSetupWithoutRoot(t *testing.T) {
 	}
 	m.log()
 	output = m.succeeds("setup.sh")
-	if log := m.log(); strings.Contains(output, "go env") || strings.Contains(log, " -c ") || strings.Contains(log, "pip ") {
+	if log := m.log(); strings.Contains(output, "go env") || strings.Contains(log, " -c ") ||
+		strings.Contains(log, "pip ") {
 		t.Errorf("a second run does something: %s", output)
 	}
 }

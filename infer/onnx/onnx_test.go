@@ -243,8 +243,9 @@ var cases = map[string]description.Policy{
 func TestGolden(t *testing.T) {
 	for name, d := range cases {
 		t.Run(name, func(t *testing.T) {
-			model := must.Get(Encode(policy(t, d), Options{Metadata: map[string]string{"robot": "lever", "date": "none"}}))(t)
-			again := must.Get(Encode(policy(t, d), Options{Metadata: map[string]string{"date": "none", "robot": "lever"}}))(t)
+			options := Options{Metadata: map[string]string{"robot": "lever", "date": "none"}}
+			model := must.Get(Encode(policy(t, d), options))(t)
+			again := must.Get(Encode(policy(t, d), options))(t)
 			must.Equal(t, "the model of the same policy", model, again)
 			got, path := listing(t, model), filepath.Join("testdata", name+".txt")
 			if *rewrite {

@@ -98,7 +98,8 @@ func problems(config *corev1.ConfigMap, service *corev1.Service, job *batchv1.Jo
 	wrong(indexed, "the Job is not indexed")
 	// The name of the last pod, with five random letters, is its host's name.
 	names("the last pod", fmt.Sprintf("%s-%d-abcde", job.Name, *spec.Completions-1), label)
-	wrong(spec.MaxFailedIndexes == nil || spec.BackoffLimitPerIndex != nil && *spec.MaxFailedIndexes <= *spec.Completions,
+	wrong(spec.MaxFailedIndexes == nil || spec.BackoffLimitPerIndex != nil &&
+		*spec.MaxFailedIndexes <= *spec.Completions,
 		"maxFailedIndexes needs backoffLimitPerIndex, and is at most completions")
 	wrong(spec.BackoffLimitPerIndex == nil || pod.RestartPolicy == corev1.RestartPolicyNever,
 		"backoffLimitPerIndex needs restartPolicy Never")

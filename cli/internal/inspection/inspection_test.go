@@ -135,8 +135,8 @@ func spoil(path string) error {
 	return errors.Join(err, os.WriteFile(path, data, 0o644))
 }
 
-// A run by a link, and one whose checkpoints lie elsewhere, are what they link to. A link to nowhere, as of a file that a
-// training just removes, is passed over.
+// A run by a link, and one whose checkpoints lie elsewhere, are what they link to. A link to nowhere is passed over, as
+// is a file that a training just removes.
 func TestLinks(t *testing.T) {
 	dir := run(t)
 	link, moved := filepath.Join(t.TempDir(), "link"), filepath.Join(t.TempDir(), "elsewhere")
