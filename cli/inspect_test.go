@@ -45,11 +45,6 @@ func TestInspectClip(t *testing.T) {
 	has(t, says(t, "inspect", clip), ": clip of reference motion\n",
 		"  frames      32 at 30 a second, 1.033 s, loop wrap\n", "  skeleton    humanoid: 15 bodies, 28 joints\n",
 		"  faults      none found\n")
-	var r inspection.Report
-	if err := json.Unmarshal([]byte(says(t, "inspect", "--json", clip)), &r); err != nil || r.Clip == nil ||
-		r.Clip.Joints != 28 || r.Checkpoint != nil {
-		t.Errorf("%+v, %v", r, err)
-	}
 }
 
 // inspect says what a model lacks, and with the settings of a run file nothing is missing.

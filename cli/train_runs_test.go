@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -82,15 +81,6 @@ func TestPeersTrainCleanRL(t *testing.T) {
 		}
 		stdout, _ := gorl(t, 0, "eval", "runs/"+name, "--episodes", "1")
 		matches(t, stdout, `1 episodes of gymnasium:`+id, `\nreturn +-?\d`)
-	}
-}
-
-// The guide shows a part of the example's file.
-func TestGymnasiumGuide(t *testing.T) {
-	file := text(filepath.Join(fish, "fish.yaml"))
-	blocks := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```").FindAllStringSubmatch(text("../docs/gymnasium.md"), -1)
-	if !slices.ContainsFunc(blocks, func(b []string) bool { return strings.Contains(file, b[1]) }) {
-		t.Errorf("none of the %d blocks of YAML in docs/gymnasium.md stands in fish.yaml, too", len(blocks))
 	}
 }
 

@@ -56,12 +56,10 @@ func TestWrongUse(t *testing.T) {
 		{wrong, "usage: gorl-pbt SUBCOMMAND", nil},
 		{wrong, "--config is missing", []string{"run"}},
 		{wrong, `--every is "x": want a time such as`, []string{"run", "--config", path, "--every", "x"}},
-		{wrong, "must be above 0", []string{"status", "a", "--silent", "0s"}},
 		{wrong, "give one of them", []string{"slurm", "--config", path, "--print", "--submit"}},
 		{failed, "MaxEvents is -1", []string{"report", dir, "--events", "-1"}},
 		{wrong, `--member is "worst"`, []string{"replay", dir, "--member", "worst"}},
 		{failed, "2", []string{"replay", dir, "--member", "2", "--out", filepath.Join(empty, "s.json")}},
-		{wrong, "--scale is -1", []string{"simulate", "--config", "x.yaml", "--scale", "-1"}},
 	} {
 		if status, _, stderr := use(t.Context(), c.args...); status != c.status || !strings.Contains(stderr, c.want) {
 			t.Errorf("%q ends with %d and says %q, want %d and %q", c.args, status, stderr, c.status, c.want)

@@ -47,10 +47,9 @@ func TestReportAndReplayOfAnEvolution(t *testing.T) {
 	if n := len(must.Read(t, filepath.Join(dir, "report", "report.html"))); n < 1000 {
 		t.Errorf("the page has %d bytes", n)
 	}
-	path := filepath.Join(dir, "schedule.json")
-	status, stdout, stderr = use(t.Context(), "replay", "--out", path, dir)
-	if status != commandline.Done || !strings.Contains(stdout, "Architectures are not replayed") {
-		t.Fatalf("%d %s %s", status, stdout, stderr)
+	_, stdout, _ = use(t.Context(), "replay", "--out", filepath.Join(dir, "schedule.json"), dir)
+	if !strings.Contains(stdout, "Architectures are not replayed") {
+		t.Error(stdout)
 	}
 }
 

@@ -210,18 +210,6 @@ func TestFaults(t *testing.T) {
 	must.Is(t, table.String(), string(must.Read(t, path)), "the table is\n")
 }
 
-// Sequence numbers may wrap around.
-func TestSequenceWraps(t *testing.T) {
-	d := drilled(t, 1)
-	d.sequence = math.MaxUint32 - 1
-	for range 4 {
-		d.step(d.next())
-	}
-	if d.Fault() != nil || d.sensors.Sequence != 2 {
-		t.Errorf("%v, the newest is %d", d.Fault(), d.sensors.Sequence)
-	}
-}
-
 // What a robot does not measure is refused, or supplied.
 func TestEstimates(t *testing.T) {
 	terms := []envs.RobotTerm{{Name: "joint_vel", Size: 2}, {Name: "base_lin_vel", Size: 3}, {Name: "sonar", Size: 2}}

@@ -76,7 +76,6 @@ func TestStatuses(t *testing.T) {
 	}{
 		{"draw a.png", commandline.Done, "worked on [a.png]\n", ""},
 		{"draw -- -a.png", commandline.Done, "worked on [-a.png]\n", ""},
-		{"nothing", commandline.Done, "worked on []\n", ""},
 		{"daw", commandline.WrongUse, "",
 			"tool: there is no subcommand \"daw\"; did you mean draw? (see tool --help)\n"},
 		{"gibberish", commandline.WrongUse, "",

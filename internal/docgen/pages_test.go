@@ -157,17 +157,6 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestIndexIsComplete keeps docs/index.md leading to every guide and every page of the reference.
-func TestIndexIsComplete(t *testing.T) {
-	index := read(t, filepath.Join(root, "docs", "index.md"))
-	for _, page := range slices.Concat(within(t, "docs"), within(t, "docs/reference")) {
-		name := filepath.ToSlash(must.Get(filepath.Rel(filepath.Join(root, "docs"), page))(t))
-		if name != "index.md" && !strings.Contains(index, "("+name+")") {
-			t.Errorf("docs/index.md does not link to %s", name)
-		}
-	}
-}
-
 // anchors are a page's headings as GitHub names them.
 func anchors(page string) map[string]bool {
 	all := map[string]bool{}
