@@ -33,7 +33,8 @@ func TestRobot(t *testing.T) {
 		}
 	}()
 	buffer := make([]byte, 2048)
-	for sequence := uint32(1); sequence < 200; sequence++ {
+	sequence := uint32(0)
+	for begun := time.Now(); time.Since(begun) < 20*time.Second; sequence++ {
 		_, _ = conn.Write(robot.AppendState(nil, &robot.Sensors{Sequence: sequence, Position: []float64{0.5, 0.5},
 			Velocity: []float64{0.1, -0.2}, Quaternion: [4]float64{1, 0, 0, 0}, Command: []float64{1}}))
 		_ = conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
