@@ -31,12 +31,10 @@ pbt: {num_policies: 2, interval_steps: 128, total_steps: 384, workspace: p, obje
   sample: {learning_rate: {low: 1e-4, high: 1e-3, log: true}}}
 launcher: {max_parallel: 1}
 `, map[string]any{
-		"preset": "isaaclab", "strict": false, "pbt.threshold_std": 0.1, "pbt.measure.window": 0,
-		"pbt.inherit.optimizer": "", "pbt.heartbeat": "5s",
+		"preset": "isaaclab", "strict": false, "pbt.threshold_std": 0.1, "pbt.heartbeat": "5s",
 		"pbt.sample.learning_rate": map[string]any{"low": 1e-4, "high": 1e-3,
 			"log": true}, "pbt.parameters.gae_lambda.min": 0.5,
-		"launcher.slice": 1, "launcher.restarts.backoff": "1s", "launcher.max_parallel": 1,
-		"launcher.kubernetes.mount_path": "/data",
+		"launcher.restarts.backoff": "1s", "launcher.max_parallel": 1,
 	}},
 	"samplefactory": {poles + `
 preset: samplefactory
@@ -55,20 +53,13 @@ pbt: {num_policies: 3, time_attr: env_steps, perturbation_interval: 128, total_s
   hyperparam_mutations: {lr: [1e-3, 1e-4], gamma: {uniform: [0.9, 0.99]}, lambda: "uniform(0.8, 0.9)"}}
 `, map[string]any{"preset": "raytune", "pbt.quantile_fraction": 0.25, "models.separate": true,
 		"models.value.clip_actions": false}},
-	"pb2": {poles + `
-preset: raytune
-models: {mlp: [8]}
-pbt: {num_policies: 3, time_attr: env_steps, perturbation_interval: 128, total_steps: 384, workspace: p,
-  metric: episode.length, mode: max, hyperparam_bounds: {lr: [1e-4, 1e-3]}}
-`, map[string]any{"pbt.hyperparam_bounds.lr": []any{1e-4, 1e-3}, "pbt.burn_in_period": 0}},
 	"evolution": {poles + `
 mutation: {probabilities: {arch_mut: 1}, rl_hp_selection: {lr: {min: 1e-4, max: 1e-2}}}
 selection_strategy: {tournament_size: 2}
 training: {pop_size: 2, max_steps: 384, evo_steps: 128, directory: p}
 `, map[string]any{
-		"network.latent_dim": 64, "network.head_config.hidden_size": []any{64}, "mutation.mutation_sd": 0.1,
-		"mutation.probabilities.new_layer": 0.2,
-		"selection_strategy.elitism":       true, "training.eval_loop": 1, "mutation.rl_hp_selection.lr.min": 1e-4,
+		"network.head_config.hidden_size": []any{64}, "mutation.probabilities.new_layer": 0.2,
+		"selection_strategy.elitism": true, "mutation.rl_hp_selection.lr.min": 1e-4,
 	}},
 	"groups": {strings.NewReplacer("CartPole", "Spread", "PPO", "MAPPO").Replace(poles) + `
 mutation: {probabilities: {arch_mut: 1},
@@ -77,11 +68,6 @@ network: {head_config: {hidden_size: [8]}}
 training: {pop_size: 2, max_steps: 256, evo_steps: 128, directory: p}
 `, map[string]any{"agent.class": "MAPPO", "agent.parameter_sharing": "off",
 		"network.head_config.hidden_size": []any{8}}},
-	"multi-frequency": {poles + `
-mutation: {}
-selection_strategy: {strategy: multi_frequency, n_subpopulations: 2, n_individuals_per_subpopulation: 3}
-training: {max_steps: 256, evo_steps: 128, directory: p}
-`, map[string]any{"selection_strategy.eval_loop": 1, "training.hpo": true}},
 }
 
 // TestCheckHoldsEveryDefault checks, for every kind of population, that the configuration in effect has the defaults

@@ -3,7 +3,6 @@ package cli
 import (
 	"image"
 	"os/exec"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
@@ -15,9 +14,8 @@ func TestRecordMP4(t *testing.T) {
 	gorl(t, 0, "train", "-c", "pole.yaml", "-q")
 	t.Run("without ffmpeg", func(t *testing.T) {
 		t.Setenv("PATH", t.TempDir())
-		_, said := gorl(t, commandline.WrongUse, "eval", "runs/pole", "--episodes", "1", "--record", "pole.mp4")
-		matches(t, said, "the program ffmpeg, which is not on the PATH; install it")
-		absent(t, "pole.mp4")
+		refuses(t, commandline.WrongUse, [][2]string{{"eval runs/pole --episodes 1 --record pole.mp4",
+			"the program ffmpeg, which is not on the PATH; install it"}})
 	})
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
 		t.Skip("needs ffmpeg (on Debian the package ffmpeg)")
@@ -25,19 +23,10 @@ func TestRecordMP4(t *testing.T) {
 	gorl(t, 0, "eval", "runs/pole", "--episodes", "1", "--record", "pole.gif")
 	gorl(t, 0, "eval", "runs/pole", "--episodes", "1", "--record", "pole.MP4", "--fps", "60")
 	film := decodeGIF(t, "pole.gif")
-	raw, err := exec.Command("ffmpeg", "-loglevel", "error", "-i", "pole.MP4", "-f", "rawvideo", "-pix_fmt", "rgb24",
-		"pipe:1").Output()
-	if size := 3 * film.Config.Width * film.Config.Height; err != nil || len(raw) != size*len(film.Image) {
-		t.Errorf("the MP4 has %d bytes, the GIF %d pictures of %d (%v)", len(raw), len(film.Image), size, err)
-	}
-	// Pictures of odd sizes are padded. A film that fails leaves the file.
+	raw := get(exec.Command("ffmpeg", "-loglevel", "error", "-i", "pole.MP4", "-f", "rawvideo", "-pix_fmt", "rgb24",
+		"pipe:1").Output())(t)
+	same(t, "bytes of pictures", 3*film.Config.Width*film.Config.Height*len(film.Image), len(raw))
+	// Pictures of odd sizes are padded.
 	odd := []image.Image{image.NewRGBA(image.Rect(5, 7, 68, 48)), image.NewRGBA(image.Rect(5, 7, 68, 48))}
-	if err := saveMP4(t.Context(), "odd.mp4", odd, 60); err != nil {
-		t.Error(err)
-	}
-	before := text("odd.mp4")
-	err = saveMP4(t.Context(), "odd.mp4", append(odd, image.NewRGBA(image.Rect(0, 0, 64, 41))), 60)
-	if err == nil || !strings.Contains(err.Error(), "picture 2") || text("odd.mp4") != before {
-		t.Errorf("pictures of two sizes: %v", err)
-	}
+	must(t, saveMP4(t.Context(), "odd.mp4", odd, 60))
 }

@@ -3,9 +3,9 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"image/gif"
 	"image/png"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,12 +43,7 @@ func TestEvalIsEvaluate(t *testing.T) {
 	here(t, "short.yaml", short)
 	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--seed", "2")
 	for _, stochastic := range []bool{false, true} {
-		args := []string{"runs/pole", "--episodes", "12", "--seed", "5"}
-		if stochastic {
-			args = append(args, "--stochastic")
-		}
-		got := evaluated(t, args...)
-
+		got := evaluated(t, "runs/pole", "--episodes", "12", "--seed", "5", fmt.Sprint("--stochastic=", stochastic))
 		c := get(readConfiguration("runs/pole/run.yaml", nil))(t)
 		env := get(catalog.New(c.Section("environment")))(t)
 		defer env.Close()
@@ -67,10 +62,7 @@ func TestEvalIsEvaluate(t *testing.T) {
 			t.Errorf("gorl eval says %+v, Evaluate return %g and length %g over %d episodes", got, want.Return,
 				want.Length, want.Episodes)
 		}
-		if got.Step != best.Manifest.Step || got.Seed != 5 || got.Environment != "CartPole" ||
-			got.Config != "runs/pole/run.yaml" {
-			t.Errorf("it names %+v", got)
-		}
+		same(t, "the step", best.Manifest.Step, got.Step)
 	}
 }
 
@@ -142,54 +134,13 @@ func TestDamagedBest(t *testing.T) {
 	// Training goes on from the latest one, and says that the best is lost, also if it is to say little.
 	_, stderr := gorl(t, 0, "train", "--resume", "runs/pole", "-q", "--timesteps", "96")
 	has(t, stderr, "passed over: ", filepath.Base(best[0]))
-	for _, args := range [][]string{{"eval", "runs/pole"}, {"export", "runs/pole", "out.onnx"},
-		{"export", "--checkpoint", "best", "runs/pole", "out.onnx"}} {
-		_, stderr := gorl(t, commandline.Failed, args...)
-		if !strings.Contains(stderr, filepath.Base(best[0])) || !strings.Contains(stderr, "damaged") ||
-			strings.Contains(stderr, "no best checkpoint") {
-			t.Errorf("gorl %s says %q", strings.Join(args, " "), stderr)
-		}
-	}
-	if _, err := os.Stat("out.onnx"); err == nil {
-		t.Error("another policy was exported")
-	}
-	if e := evaluated(t, "runs/pole", "--checkpoint", "latest", "--episodes", "2"); e.Step != 96 {
-		t.Errorf("the latest is of step %d", e.Step)
-	}
-	if stdout, _ := gorl(t, 0, "export", "--checkpoint", "64", "runs/pole", "out.onnx"); !strings.Contains(stdout,
-		"agent_64.safetensors → out.onnx") {
-		t.Errorf("it exports %q", stdout)
-	}
-	gorl(t, commandline.WrongUse, "export", "--checkpoint", "latest", "runs/pole/checkpoints/agent_64.safetensors",
-		"more.onnx")
-}
-
-// Every way to name a checkpoint finds the one that is meant.
-func TestEvalCheckpoints(t *testing.T) {
-	here(t, "short.yaml", short)
-	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--seed", "2")
-	for _, x := range []struct {
-		args []string
-		step int64
-	}{
-		{[]string{"runs/pole", "--checkpoint", "latest"}, 96},
-		{[]string{"runs/pole", "--checkpoint", "64"}, 64},
-		{[]string{"runs/pole", "--checkpoint", "agent_32"}, 32},
-		{[]string{"runs/pole", "--checkpoint", "runs/pole/checkpoints/agent_32.safetensors"}, 32},
-		{[]string{"runs/pole/checkpoints/agent_64.safetensors"}, 64},
-		{[]string{"runs/pole/checkpoints/agent_64.json"}, 64},
-	} {
-		if e := evaluated(t, append(x.args, "--episodes", "2")...); e.Step != x.step || e.Episodes != 2 {
-			t.Errorf("gorl eval %v: step %d and %d episodes, want step %d and 2", x.args, e.Step, e.Episodes, x.step)
-		}
-	}
-	// The same episodes whatever folder gorl is started in, and with more environments as many as asked for.
-	t.Chdir("runs/pole/checkpoints")
-	if e := evaluated(t, "agent_64.safetensors", "--episodes", "6", "--num-envs", "3"); e.Step != 64 ||
-		e.Episodes != 6 ||
-		e.Config != "../run.yaml" {
-		t.Errorf("%+v", e)
-	}
+	refuses(t, commandline.Failed, [][2]string{
+		{"eval runs/pole", filepath.Base(best[0]) + ", which is damaged"},
+		{"export --checkpoint best runs/pole out.onnx", filepath.Base(best[0]) + ", which is damaged"},
+	})
+	same(t, "the latest", int64(96), evaluated(t, "runs/pole", "--checkpoint", "latest", "--episodes", "2").Step)
+	stdout, _ := gorl(t, 0, "export", "--checkpoint", "64", "runs/pole", "out.onnx")
+	has(t, stdout, "agent_64.safetensors → out.onnx")
 }
 
 // The table names the checkpoint, and a film with --fps shows the first episode, one picture a step.
@@ -206,28 +157,16 @@ func TestEvalTable(t *testing.T) {
 		t.Errorf("a film of %d pictures, %d wide, %d hundredths of a second each", n, film.Config.Width, film.Delay[0])
 	}
 	gorl(t, 0, "eval", "runs/pole", "--episodes", "1", "--record", "pole.png")
-	if picture, err := png.Decode(strings.NewReader(text("pole.png"))); err != nil ||
-		picture.Bounds().Dx() != 4*300+3*4 {
-		t.Errorf("a strip of %v: %v", picture.Bounds(), err)
-	}
+	same(t, "the width of a strip", 4*300+3*4, get(png.Decode(strings.NewReader(text("pole.png"))))(t).Bounds().Dx())
 }
 
 // trainer.video_interval films while training, before the first timestep and every interval. A run whose first film
-// fails leaves no folder, unless the folder was there before.
+// fails leaves no folder.
 func TestTrainVideos(t *testing.T) {
 	here(t, "short.yaml", short)
-	for _, there := range []bool{true, false} {
-		if there {
-			must(t, os.MkdirAll("runs/pole", 0o777))
-		}
-		_, stderr := gorl(t, commandline.Failed, "train", "-c", "short.yaml", "-q", "-s", "environment={id: Unlit}",
-			"-s", "trainer.video_interval=48")
-		matches(t, stderr, `no light \(film at timestep 0\)`)
-		if _, err := os.Stat("runs/pole"); (err == nil) != there {
-			t.Errorf("runs/pole was there before: %t; now: %v", there, err)
-		}
-		must(t, os.RemoveAll("runs/pole"))
-	}
+	refuses(t, commandline.Failed, [][2]string{{"train -c short.yaml -q -s 'environment={id: Unlit}' -s " +
+		"trainer.video_interval=48", "no light (film at timestep 0)"}})
+	absent(t, "runs/pole")
 	gorl(t, 0, "train", "-c", "short.yaml", "-q", "-s", "trainer.video_interval=48", "-s", "trainer.video_length=5")
 	for _, at := range []string{"000", "048", "096"} {
 		same(t, "pictures, one of every other step, of the film of timestep "+at, 3,
@@ -244,48 +183,21 @@ func TestEvalWrongUse(t *testing.T) {
 	here(t, "short.yaml", short)
 	write(t, "wide.yaml", strings.Replace(short, "mlp: [16]", "mlp: [32]", 1))
 	gorl(t, 0, "train", "-c", "short.yaml", "-q")
-	const damaged = "runs/pole/checkpoints/agent_64.safetensors"
-	write(t, damaged, text("runs/pole/checkpoints/agent_32.safetensors")[:300])
 	refuses(t, commandline.WrongUse, [][2]string{
 		{"eval", "want the folder of a run, or a checkpoint"},
-		{"eval nowhere", "nowhere"},
-		{"eval runs --record a.gif",
-			"--record films one run, and runs has 1; give one of them, for instance runs/pole"},
+		{"eval runs --record a.gif", "--record films one run, and runs has 1; give one of them"},
 		{"eval runs/pole --record films/a.gif", "there is no folder films"},
 		{"eval runs/pole --episodes 0", "--episodes is 0"},
-		{"eval runs/pole --fps 100 --record a.gif", "--fps is 100"},
 		{"eval runs/pole --record a.avi", "written as .gif, .mp4 or .png"},
 		{"eval runs/pole --checkpoint 33", "there are those of 32, 64, 96"},
-		{"eval runs/pole --checkpoint last", "want best, latest, a timestep or a file"},
 		{"eval runs/pole/checkpoints/agent_32.safetensors --checkpoint latest", "is a checkpoint already"},
-		{"eval runs/pole --device tpu", `device "tpu"`},
-		{"eval " + damaged, "truncated"},
 	})
-	refuses(t, commandline.Failed, [][2]string{
-		{"eval runs/pole --checkpoint 64", "truncated"},
-		{"eval runs/pole --checkpoint latest --config wide.yaml",
-			`array "policy/net.0.weight" has shape [16 4], want [32 4]`},
-	})
+	refuses(t, commandline.Failed, [][2]string{{"eval runs/pole --checkpoint latest --config wide.yaml",
+		`array "policy/net.0.weight" has shape [16 4], want [32 4]`}})
 	// A checkpoint without a run needs --config.
-	must(t, os.Mkdir("alone", 0o755))
-	for _, name := range []string{"agent_32.safetensors", "agent_32.json"} {
-		write(t, filepath.Join("alone", name), text(filepath.Join("runs/pole/checkpoints", name)))
-	}
-	must(t, os.Rename("runs", "alone/runs"))
+	must(t, os.Rename("runs/pole/checkpoints", "alone"))
+	must(t, os.RemoveAll("runs"))
 	_, stderr := gorl(t, commandline.WrongUse, "eval", "alone/agent_32")
 	matches(t, stderr, `there is no run\.yaml in .* or above it; .* --config FILE`)
-	if e := evaluated(t, "alone/agent_32", "--config", "short.yaml", "--episodes", "1"); e.Step != 32 ||
-		e.Config != "short.yaml" {
-		t.Errorf("%+v", e)
-	}
-}
-
-func TestSummarize(t *testing.T) {
-	got := summarize("", []float64{4, 1, 3, 2})
-	if want := (summary{Mean: 2.5, Std: math.Sqrt(1.25), Min: 1, Median: 2.5, Max: 4}); got != want {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-	if got := summarize("", []float64{7}); got != (summary{Mean: 7, Min: 7, Median: 7, Max: 7}) {
-		t.Errorf("of one episode: %+v", got)
-	}
+	same(t, "the step", int64(32), evaluated(t, "alone/agent_32", "--config", "short.yaml", "--episodes", "1").Step)
 }

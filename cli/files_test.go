@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -13,11 +12,9 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/classic"
-	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/test/commandtest"
 	test "github.com/gorl-dev/gorl/internal/test/must"
-	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -95,66 +92,15 @@ func load(t *testing.T, path string) *checkpoint.Saved {
 	return get(checkpoint.Load(path))(t)
 }
 
-// TestExamples runs the examples of every help, in a folder with what they speak of.
-func TestExamples(t *testing.T) {
-	dir := t.TempDir()
-	t.Chdir(dir)
-	for i, name := range []string{"cartpole", "slow", "fast"} {
-		train(t, "runs", name, int64(i+1), 1)
-	}
-	train(t, "runs", "group", 5, 3)
-	// The examples' steps are those of longer runs.
-	for _, names := range [][2]string{{"runs/cartpole", "agent_64"}, {"runs/group", "agent_64"}} {
-		says(t, "convert", filepath.Join(names[0], "checkpoints", names[1]),
-			filepath.Join(names[0], "checkpoints", "agent_2048.safetensors"))
-	}
-	says(t, "convert", "runs/cartpole", "model.pt")
-	says(t, "convert", "--to", "skrl", "runs/cartpole", "agent_20000.pt")
-	says(t, "convert", "--to", "skrl", "runs/slow", "theirs.pt")
-	write(t, "rl_games_ppo_cfg.yaml", games)
-	walk := get(motions.Builtin("humanoid_walk"))(t)
-	var clip bytes.Buffer
-	if err := walk.Save(&clip, ""); err != nil { // what a file holds decides, not its name
-		t.Fatal(err)
-	}
-	write(t, "humanoid3d_walk.txt", clip.String())
-	write(t, "g1.xml", mujoco.QuadrupedBody().XML)
-	write(t, "g1.yaml", "environment: {id: Character, feet: [\".*_foot\"]}\n")
-	ran := map[string]int{}
-	for _, c := range []string{"inspect", "convert", "export", "plot", "version"} {
-		found, _, err := command().Find([]string{c})
-		must(t, err)
-		written := map[string]bool{}
-		for _, name := range files(t, dir) {
-			written[name] = true
-		}
-		for _, line := range commandline.Examples(found) {
-			words := commandtest.Words(line)
-			status, stdout, stderr := use(t.Context(), words[1:]...)
-			if status != commandline.Done || stdout == "" {
-				t.Errorf("%s\nends with %d and says\n%s%s", line, status, stdout, stderr)
-			}
-			ran[c]++
-			for _, name := range files(t, dir) { // examples do not expect what others have written
-				if !written[name] {
-					must(t, os.Remove(name))
-				}
-			}
-		}
-	}
-	same(t, "examples run", "map[convert:6 export:4 inspect:7 plot:5 version:1]", fmt.Sprint(ran))
-}
-
 // files lists all files below a folder.
 func files(t *testing.T, dir string) (list []string) {
 	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			list = append(list, path)
 		}
 		return err
-	})
-	must(t, err)
+	}))
 	return list
 }
 

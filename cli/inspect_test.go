@@ -13,47 +13,31 @@ import (
 )
 
 func TestInspect(t *testing.T) {
-	dir := t.TempDir()
-	run := train(t, dir, "cartpole", 1, 1)
+	run := train(t, t.TempDir(), "cartpole", 1, 1)
 	has(t, says(t, "inspect", "--tensors=false", run), ": run\n", "checkpoints/agent_32.safetensors",
 		"checkpoints/best/agent_", "checkpoint of a trainer of PPO\n", "  observations  Box(4), normalised\n",
-		"  actions       Discrete(2), categorical\n", "SHA-256", "learning_rate",
-		"Loss / Policy loss", "episode.return", "all finite")
-	said := says(t, "inspect", "--stats", "-k", "POLICY/*.weight", filepath.Join(run, "checkpoints", "agent_64"))
+		"  actions       Discrete(2), categorical\n", "SHA-256", "Loss / Policy loss", "all finite")
+	path := filepath.Join(run, "checkpoints", "agent_32.safetensors")
+	said := says(t, "inspect", "--stats", "-k", "POLICY/*.weight", path)
 	has(t, said, "policy/net.0.weight", "8×4", "mean")
 	if strings.Contains(said, "policy/net.0.bias") || strings.Contains(said, "value/net.0.weight") {
 		t.Errorf("--key does not choose:\n%s", said)
 	}
 	// Two paths make two objects.
-	d := json.NewDecoder(strings.NewReader(says(t, "inspect", "--json", run,
-		filepath.Join(run, "checkpoints", "agent_32.json"))))
+	d := json.NewDecoder(strings.NewReader(says(t, "inspect", "--json", run, path)))
 	for _, kind := range []string{"run", "checkpoint of a trainer of PPO"} {
 		var r inspection.Report
 		must(t, d.Decode(&r))
-		if c := r.Checkpoint; r.Kind != kind || c.Agents[0].Settings["ratio_clip"] != 0.2 ||
-			c.Totals.Tensors != len(c.Tensors) || len(c.SHA256) != 64 {
+		if c := r.Checkpoint; r.Kind != kind || c.Agents[0].Settings["ratio_clip"] != 0.2 || len(c.SHA256) != 64 {
 			t.Errorf("%s: %+v", kind, r.Checkpoint)
 		}
 	}
-}
-
-func TestInspectFindsDamage(t *testing.T) {
-	run := train(t, t.TempDir(), "cartpole", 1, 1)
-	path := filepath.Join(run, "checkpoints", "agent_32.safetensors")
-	data := []byte(text(path))
-	data[len(data)-1] ^= 1
-	write(t, path, string(data))
+	must(t, os.Truncate(path, 1000))
 	for _, args := range [][]string{{"inspect", run}, {"inspect", "--json", run}} {
-		status, stdout, stderr := use(t.Context(), args...)
-		if status != commandline.Failed || stderr != "gorl: 1 checkpoint is damaged\n" ||
-			!strings.Contains(stdout, "the checksum is not the manifest's") ||
-			!strings.Contains(stdout, "policy/net.0.weight") {
-			t.Errorf("%q ends with %d and says %s\n%s", args, status, stderr, stdout)
-		}
+		stdout, stderr := gorl(t, commandline.Failed, args...)
+		has(t, stderr, "1 checkpoint is damaged")
+		has(t, stdout, "agent_32.safetensors", "policy/net.0.weight")
 	}
-	refuses(t, commandline.Failed, [][2]string{
-		{"inspect " + path, "agent_32.safetensors is damaged: "}, {"inspect " + t.TempDir(), "has no checkpoints"},
-	})
 }
 
 func TestInspectClip(t *testing.T) {
@@ -61,15 +45,6 @@ func TestInspectClip(t *testing.T) {
 	has(t, says(t, "inspect", clip), ": clip of reference motion\n",
 		"  frames      32 at 30 a second, 1.033 s, loop wrap\n", "  skeleton    humanoid: 15 bodies, 28 joints\n",
 		"  faults      none found\n")
-	var r inspection.Report
-	if err := json.Unmarshal([]byte(says(t, "inspect", "--json", clip)), &r); err != nil || r.Clip == nil ||
-		r.Clip.Joints != 28 || r.Checkpoint != nil {
-		t.Errorf("%+v, %v", r, err)
-	}
-	bad := filepath.Join(t.TempDir(), "bad.bvh")
-	write(t, bad, "HIERARCHY\nROOT")
-	_, said := gorl(t, 1, "inspect", bad)
-	has(t, said, "bad.bvh: line 2: a joint has no name")
 }
 
 // inspect says what a model lacks, and with the settings of a run file nothing is missing.
@@ -85,9 +60,7 @@ size=".02 .1" pos="0 0 -.2"/><geom name="foot" size=".05" pos="0 0 -.35"/></body
   actuators: [{joints: knee, stiffness: 20, damping: 1, effort_limit: 9}]}`)
 	picture := filepath.Join(dir, "leg.png")
 	has(t, says(t, "inspect", model, "--config", config, "--image", picture), "Nothing is missing", "20")
-	f := get(os.Open(picture))(t)
-	defer f.Close()
-	get(png.Decode(f))(t)
+	get(png.Decode(strings.NewReader(text(picture))))(t)
 	var r inspection.Report
 	must(t, json.Unmarshal([]byte(says(t, "inspect", "--json", model)), &r))
 	if r.Model == nil || len(r.Model.Bodies) != 2 || len(r.Model.Missing) != 2 {

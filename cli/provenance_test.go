@@ -27,10 +27,8 @@ func TestProvenance(t *testing.T) {
 	if len(r.Starts) != 2 {
 		t.Fatalf("%d starts: %+v", len(r.Starts), r.Starts)
 	}
-	host := get(os.Hostname())(t)
 	for i, s := range r.Starts {
-		if s.Host != host || s.Libtorch != tensor.TorchVersion() || s.Time.IsZero() || len(s.Command) != len(os.Args) ||
-			s.Timestep != []int64{0, 96}[i] {
+		if s.Host != get(os.Hostname())(t) || s.Libtorch != tensor.TorchVersion() || s.Timestep != []int64{0, 96}[i] {
 			t.Errorf("start %d is %+v", i, s)
 		}
 	}

@@ -145,9 +145,8 @@ func newestOf(run string) int {
 	at := -1
 	names, _ := filepath.Glob(filepath.Join("runs", run, "checkpoints", "agent_*.json"))
 	for _, name := range names {
-		if n, err := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(filepath.Base(name))); err == nil {
-			at = max(at, n)
-		}
+		n, _ := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(filepath.Base(name)))
+		at = max(at, n)
 	}
 	return at
 }
@@ -155,8 +154,7 @@ func newestOf(run string) int {
 // runs are the folders in runs.
 func runs(t *testing.T) (names []string) {
 	t.Helper()
-	entries := get(os.ReadDir("runs"))(t)
-	for _, e := range entries {
+	for _, e := range get(os.ReadDir("runs"))(t) {
 		names = append(names, e.Name())
 	}
 	return names
@@ -165,28 +163,20 @@ func runs(t *testing.T) (names []string) {
 // Two processes train one run, in one folder, and go on with it.
 func TestRanksTrain(t *testing.T) {
 	here(t, "pair.yaml", pair)
-	l := start(t, "GORL", "train", "-c", "pair.yaml", "--nproc", "2", "-q")
-	l.end(0)
-	if got := text("stdout"); got != "runs/pole\n" || newestOf("pole") != 96 {
-		t.Errorf("it wrote %q, and its newest checkpoint is of timestep %d; want that of 96", got, newestOf("pole"))
-	}
+	// The configuration may come from the standard input, and has the same seed in run.yaml as the one that was drawn.
+	start(t, "sh", "-c", `"$0" train -c - --nproc 2 <pair.yaml`, os.Args[0]).end(0)
+	matches(t, text("stdout"), `\n +768 +\d+ .*timestep \d+`, "The run is in runs/pole")
 	var r struct {
 		Run  string
 		Size int
 	}
-	if err := json.Unmarshal([]byte(text("runs/pole/"+ranksFile)), &r); err != nil || r.Size != 2 || r.Run == "" {
-		t.Errorf("%v, %s has %+v", err, ranksFile, r)
-	}
-	// The configuration may come from the standard input, and has the same seed in run.yaml as the one that was drawn.
-	start(t, "sh", "-c", `"$0" train -c - --nproc 2 <pair.yaml`, os.Args[0]).end(0)
-	matches(t, text("stdout"), `\n +768 +\d+ .*timestep \d+`, "The run is in runs/pole-2")
-	if got := runs(t); len(got) != 2 {
-		t.Errorf("there are the runs %q, want 2", got)
+	must(t, json.Unmarshal([]byte(text("runs/pole/"+ranksFile)), &r))
+	if r.Size != 2 || r.Run == "" || newestOf("pole") != 96 {
+		t.Errorf("%s has %+v, the newest checkpoint is of timestep %d, want 96", ranksFile, r, newestOf("pole"))
 	}
 	start(t, "GORL", "train", "--resume", "runs/pole", "--timesteps", "128", "--nproc", "2").end(0)
-	if newestOf("pole") != 128 {
-		t.Errorf("the newest checkpoint is of timestep %d, want 128", newestOf("pole"))
-	}
+	same(t, "runs", []string{"pole"}, runs(t))
+	same(t, "the timestep of the newest checkpoint", 128, newestOf("pole"))
 	// Evaluation, inspection and one process alone take what ranks have written.
 	gorl(t, 0, "train", "--resume", "runs/pole", "--timesteps", "160", "-q")
 	gorl(t, 0, "eval", "runs/pole", "--episodes", "2")
@@ -207,9 +197,30 @@ func TestRanksKilled(t *testing.T) {
 	matches(t, text("stderr"), fmt.Sprintf(`starting all ranks again \(restart %d of 1000\)`, *kills),
 		`rank 0: \S+: stopped at timestep \d+ of 10000000; the run is saved in runs/pole. Go on with: \S+ train `+
 			`--nproc 2 --resume runs/pole`)
-	if strings.Contains(text("stderr"), "rank 1: "+program+": stopped") {
-		t.Error("rank 1 repeats what rank 0 says")
+}
+
+// Ranks whose settings differ do not begin, and each says which key differs.
+func TestRanksDiffer(t *testing.T) {
+	here(t, "pair.yaml", pair)
+	for args, want := range map[string]string{
+		"-s agent.learning_rate=0.1": `"agent.learning_rate" is 0.001 on rank 0 and 0.1 on rank 1`,
+		"--num-envs 8":               `"environments of each rank" is 4 on rank 0 and 8 on rank 1`,
+	} {
+		os.Remove("stderr")
+		port := strconv.Itoa(20000 + rand.IntN(10000))
+		rank := func(rank int, args ...string) *launched { // without a launcher
+			return start(t, slices.Concat([]string{"env", fmt.Sprintf("RANK=%d", rank), "WORLD_SIZE=2",
+				"MASTER_ADDR=127.0.0.1", "MASTER_PORT=" + port, "GORL", "train", "-c", "pair.yaml", "-s",
+				"distributed.join_timeout=60s"}, args)...)
+		}
+		zero, one := rank(0), rank(1, strings.Fields(args)...)
+		zero.end(commandline.WrongUse)
+		one.end(commandline.WrongUse)
+		if got := text("stderr"); strings.Count(got, want) != 2 {
+			t.Errorf("with %s the ranks say\n%s\nwant twice %s", args, got, want)
+		}
 	}
+	absent(t, "runs")
 }
 
 // killsRanks kills one rank after another, each at a random moment after the run has got on since the last.
@@ -222,20 +233,15 @@ func (l *launched) killsRanks(run string) {
 		rank, victim := rand.IntN(2), 0
 		l.until("the victim runs", func() bool { victim = l.processes()[rank]; return victim != 0 })
 		last = newestOf(run)
-		if err := syscall.Kill(victim, syscall.SIGKILL); err != nil {
-			l.Fatal(err)
-		}
+		must(l.T, syscall.Kill(victim, syscall.SIGKILL))
 		l.until("it is started again", func() bool { pid := l.processes()[rank]; return pid != 0 && pid != victim })
-		at := newestOf(run) // no other process saves now
-		if at < last {
+		if at := newestOf(run); at < last { // no other process saves now
 			l.Errorf("the newest checkpoint was of timestep %d, and is of %d", last, at)
 		}
-		last = at
+		last = newestOf(run)
 	}
 	l.until("the run goes on", func() bool { return newestOf(run) > last })
-	if got := runs(l.T); len(got) != 1 {
-		l.Errorf("there are the runs %q, want one", got)
-	}
+	same(l.T, "runs", []string{run}, runs(l.T))
 }
 
 // torchrun starts ranks and starts them again, with and without a store of its own at the port that it names.
@@ -266,78 +272,28 @@ func TestTorchrun(t *testing.T) {
 			matches(t, text("stderr"), `stopped at timestep \d+ of 10000000; the run is saved in runs/pole`)
 		})
 	}
-	// torchrun shows the error of the rank that failed.
-	here(t, "pair.yaml", pair)
-	start(t, filepath.Join(folder, "bin", "python"), "-m", "torch.distributed.run", "--no-python", "--nproc-per-node=2",
-		"--standalone", "GORL", "train", "-c", "pair.yaml", "-s", "agent.learning_rate=1e30").end(1)
-	matches(t, text("stderr"), `traceback : trainers: update at timestep \d+: PPO diverged`)
-}
-
-// mpirun starts ranks, whose place Open MPI's variables tell.
-func TestMPIRun(t *testing.T) {
-	if _, err := exec.LookPath("mpirun"); err != nil {
-		t.Skip("needs Open MPI's mpirun")
-	}
-	here(t, "pair.yaml", pair)
-	start(t, "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "GORL", "train", "-c", "pair.yaml",
-		"-q").end(0)
-	if got := text("stdout"); got != "runs/pole\n" || newestOf("pole") != 96 {
-		t.Errorf("it wrote %q, and its newest checkpoint is of timestep %d; want that of 96", got, newestOf("pole"))
-	}
-}
-
-// A program on each of two machines starts the ranks of that machine.
-func TestRanksOfTwoMachines(t *testing.T) {
-	here(t, "pair.yaml", pair)
-	port := strconv.Itoa(20000 + rand.IntN(10000))
-	var machines []*launched
-	for rank := range 2 {
-		machines = append(machines, start(t, "env", fmt.Sprintf("RANK=%d", rank), "WORLD_SIZE=2",
-			"MASTER_ADDR=127.0.0.1", "MASTER_PORT="+port, os.Args[0], "train", "-c", "pair.yaml", "--nproc", "2"))
-	}
-	for _, l := range machines {
-		l.end(0)
-	}
-	// four ranks of four environments for 96 timesteps, once
-	matches(t, text("stdout"), `^environment steps[^\n]*\n[^\n]*\n +1536 `)
-	if got := runs(t); len(got) != 1 {
-		t.Errorf("there are the runs %q, want one", got)
-	}
 }
 
 // What is wrong is said once, and nothing is started again.
 func TestRanksRefuse(t *testing.T) {
 	here(t, "pair.yaml", pair)
 	write(t, "population.yaml", populations["isaaclab"].text)
-	for _, x := range []struct {
-		env  string
-		args string
-		want string
-	}{
-		{"", "-c pair.yaml --nproc 0", "--nproc is 0"},
-		{"", "-c pair.yaml --nproc 2 -s agent.rolouts=3", "rolouts"},
-		{"", "-c pair.yaml -s distributed.timeout=-1s", `distributed.timeout is "-1s"`},
-		{"", "-c population.yaml -s distributed.timeout=1s", "it belongs to a run of one agent"},
-		{"", "-c population.yaml --nproc 2", "a population that trains in one process has no ranks"},
-		{"RANK=1", "-c pair.yaml", "WORLD_SIZE is not set"},
-		{"GORL_DISTRIBUTED=on", "-c pair.yaml", `GORL_DISTRIBUTED is "on"; want off or kubernetes`},
-		{"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a", "-c population.yaml", "has no ranks"},
-		{"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a", "-c pair.yaml --nproc 2 --max-restarts 1",
-			"restarts of ranks on several machines are for RANK and WORLD_SIZE to do"},
-	} {
-		os.Remove("stderr")
-		l := start(t, slices.Concat([]string{"env"}, strings.Fields(x.env), []string{os.Args[0], "train"},
-			strings.Fields(x.args))...)
-		l.end(commandline.WrongUse)
-		if got := text("stderr"); !strings.Contains(got, x.want) {
-			t.Errorf("%s gorl train %s says %q, want %q", x.env, x.args, got, x.want)
-		}
-	}
-	absent(t, "runs")
-	// Within a launcher's environment --check and what is switched off train alone.
+	refuses(t, commandline.WrongUse, [][2]string{
+		{"train -c pair.yaml --nproc 0", "--nproc is 0"},
+		{"train -c pair.yaml --nproc 2 -s agent.rolouts=3", "rolouts"},
+		{"train -c population.yaml -s distributed.timeout=1s", "it belongs to a run of one agent"},
+		{"train -c population.yaml --nproc 2", "a population that trains in one process has no ranks"},
+	})
 	t.Setenv("RANK", "0")
+	refuses(t, commandline.WrongUse, [][2]string{{"train -c pair.yaml", "WORLD_SIZE is not set"}})
 	t.Setenv("WORLD_SIZE", "2")
 	t.Setenv("MASTER_ADDR", "127.0.0.1")
+	refuses(t, commandline.WrongUse, [][2]string{
+		{"train -c population.yaml", "has no ranks"},
+		{"train -c pair.yaml --nproc 2 --max-restarts 1",
+			"restarts of ranks on several machines are for RANK and WORLD_SIZE to do"},
+	})
+	// Within a launcher's environment --check and what is switched off train alone.
 	gorl(t, 0, "train", "-c", "pair.yaml", "--check")
 	t.Setenv("GORL_DISTRIBUTED", "off")
 	gorl(t, 0, "train", "-c", "pair.yaml", "-q")

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -41,12 +40,9 @@ func servedRuns(t *testing.T) string {
 func TestServeExport(t *testing.T) {
 	root := servedRuns(t)
 	page := filepath.Join(t.TempDir(), "page.html")
-	if status, _, stderr := use(t.Context(), "serve", root, "--export", page); status != commandline.Done {
-		t.Fatal(stderr)
-	}
-	text := get(os.ReadFile(page))(t)
-	_, after, _ := bytes.Cut(text, []byte(`id="data">`))
-	before, _, _ := bytes.Cut(after, []byte("</script>"))
+	gorl(t, 0, "serve", root, "--export", page)
+	_, after, _ := strings.Cut(text(page), `id="data">`)
+	before, _, _ := strings.Cut(after, "</script>")
 	var data struct {
 		Runs     []struct{ ID, State string }
 		Settings []struct{ Values map[string]string }
@@ -55,12 +51,12 @@ func TestServeExport(t *testing.T) {
 		}
 		Populations map[string]struct{ Members int }
 	}
-	must(t, json.Unmarshal(before, &data))
+	must(t, json.Unmarshal([]byte(before), &data))
 	if len(data.Runs) != 3 || len(data.Settings) != 2 || data.Populations["crew"].Members != 4 ||
 		len(data.Curves["seeds"].Panels[0].Curves) != 1 || len(data.Curves[""].Panels[0].Curves[0].X) != 50 {
 		t.Errorf("%+v", data)
 	}
-	if bytes.Contains(text, []byte(hostileName)) {
+	if strings.Contains(text(page), hostileName) {
 		t.Error("a name became markup")
 	}
 }
@@ -68,10 +64,8 @@ func TestServeExport(t *testing.T) {
 func TestServeRefuses(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, args := range [][]string{{"--address", "here"}, {"--port", "70000"}, {filepath.Join(t.TempDir(), "none")}} {
-		if status, _, stderr := use(ctx, append([]string{"serve"}, args...)...); status == commandline.Done {
-			t.Errorf("%q: %s", args, stderr)
-		}
+	if status, _, stderr := use(ctx, "serve", filepath.Join(t.TempDir(), "none")); status == commandline.Done {
+		t.Errorf("a folder that is not there: %s", stderr)
 	}
 	_, stdout, _ := use(ctx, "serve", t.TempDir(), "--address", "0.0.0.0", "--port", "0")
 	if _, token, _ := strings.Cut(stdout, "/?token="); len(token) < 20 {

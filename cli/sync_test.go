@@ -35,12 +35,8 @@ func TestSync(t *testing.T) {
 	}
 	checkAxes(t, list, "episode.return", map[string]float64{"steps": 1536, "timesteps": 384, "updates": 24})
 	must(t, os.Mkdir("empty", 0o700))
-	for want, args := range map[string][]string{
-		"empty has no run.yaml":      {"empty"},
-		"runs/pole has no trackers":  {"runs/pole", "-s", "trainer.trackers=[]"},
-		`is "herd".*did you mean "h`: {"runs/pole", "-s", "trainer.trackers=[herd]"},
-	} {
-		_, stderr := gorl(t, commandline.WrongUse, append([]string{"sync"}, args...)...)
-		matches(t, stderr, want)
-	}
+	refuses(t, commandline.WrongUse, [][2]string{
+		{"sync empty", "empty has no run.yaml"},
+		{"sync runs/pole -s trainer.trackers=[]", "runs/pole has no trackers"},
+	})
 }

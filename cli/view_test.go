@@ -91,21 +91,12 @@ func TestViewRun(t *testing.T) {
 	here(t, "walk.yaml", walks)
 	gorl(t, 0, "train", "-c", "walk.yaml", "-q", "--seed", "2")
 	url, stop := viewed(t, "runs/walk", "--checkpoint", "latest", "--set", "episode_length=10")
-	answer := get(http.Get(url))(t)
-	page, err := io.ReadAll(answer.Body)
-	answer.Body.Close()
-	if err != nil || answer.StatusCode != 200 || !strings.Contains(string(page), "page.js") {
-		t.Errorf("the page: status %d, %v, %.100s", answer.StatusCode, err, page)
-	}
 	scene, f := frames(t, url, nil, func(f *view.Frame) bool { return f.Episode == 2 && f.Time > 0.01 })
 	if scene.Title != "runs/walk, timestep 96" || len(scene.Shapes) != 8 || scene.Step < 0.0199 || scene.Step > 0.0201 {
 		t.Errorf("the scene is %+v", scene)
 	}
 	if style, ok := f.Figures["style reward"]; !ok || style < 0 || style > 9.3 {
 		t.Errorf("the figures are %v", f.Figures)
-	}
-	if f.Last == nil || f.Last.Time > 0.21 {
-		t.Errorf("the last episode is %+v", f.Last)
 	}
 	same(t, "messages", "", stop())
 	// One of PPO has no such reward; its wrappers have the statistics that it learned.
@@ -122,15 +113,6 @@ func TestViewRun(t *testing.T) {
 	gorl(t, 0, "train", "--resume", "runs/plain", "--timesteps", "128", "-q")
 	frames(t, url, nil, func(f *view.Frame) bool { return f.Figures["checkpoint"] == 128 })
 	stop()
-}
-
-// An environment is shown without a run, whatever its capitals.
-func TestViewEnvironment(t *testing.T) {
-	url, stop := viewed(t, "--env", "humanoid", "--actions", "random", "--seed", "3")
-	defer stop()
-	if _, f := frames(t, url, nil, func(f *view.Frame) bool { return f.Time > 0 }); len(f.Poses) != 7*19 {
-		t.Errorf("%d numbers of poses", len(f.Poses))
-	}
 }
 
 // The policies that come with gorl walk, and act in their examples' environments only.
@@ -154,13 +136,10 @@ func TestViewWrongUse(t *testing.T) {
 	refuses(t, commandline.WrongUse, [][2]string{
 		{"view runs/pole --env Walker", "a checkpoint, --env ID or --example NAME"},
 		{"view", "one of humanoid, quadruped, walker"},
-		{"view --example humanoids", `did you mean "humanoid"?`},
 		{"view --example walker -c a.yaml", "--example has a policy of its own"},
 		{"view --example humanoid --set task=imitate", "--set has changed the environment of --example humanoid"},
 		{"view runs/pole --actions random", "--actions is for --env"},
 		{"view runs/pole --follow --checkpoint best", "--follow is for a run"},
 		{"view --env Wolker", `did you mean "Walker"`},
-		{"view --env Walker --set speed=1", `unknown key "speed"`},
-		{"view --env Walker --port 70000", "70000"},
 	})
 }

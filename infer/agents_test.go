@@ -5,7 +5,6 @@ package infer_test
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -210,15 +209,7 @@ func TestGroup(t *testing.T) {
 		p := must.Get(infer.LoadMember(path, i))(t)
 		agrees(t, c, a, p)
 	}
-	_, whole := infer.FromSnapshot(snap)
-	_, third := infer.Member(snap, 2)
-	_, file := infer.Load(path)
-	_, thirdOfFile := infer.LoadMember(path, 2)
-	for want, err := range map[string]error{"infer.Member": whole, "infer: ": third, "infer.LoadMember": file,
-		path: thirdOfFile} {
-		must.Refuse(t, err, want)
-	}
-	if _, err := infer.LoadMember("none.safetensors", 0); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no file: %v", err)
-	}
+	must.Refused(infer.FromSnapshot(snap))(t, "infer.Member")
+	must.Refused(infer.Load(path))(t, "infer.LoadMember")
+	must.Refused(infer.LoadMember(path, 2))(t, path)
 }

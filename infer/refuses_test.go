@@ -40,28 +40,15 @@ func TestRefusals(t *testing.T) {
 		"variance 1 is -1": func(_ *description.Policy, s *checkpoint.Snapshot) {
 			s.Arrays["scaler/variance"] = checkpoint.ArrayFloat64([]int64{5}, []float64{1, -1, 1, 1, 1})
 		},
-		"unknown activation": func(d *description.Policy,
-			_ *checkpoint.Snapshot) {
-			d.Network.Steps[0].Activation = "relu7"
-		},
-		"needs the name": func(d *description.Policy, _ *checkpoint.Snapshot) { d.Distribution.LogStd = "" },
 		"needs 6": func(d *description.Policy, _ *checkpoint.Snapshot) {
 			d.Distribution.LogStd, d.Distribution.StateDependentLogStd = "", true
 		},
-		"the action space": func(d *description.Policy, _ *checkpoint.Snapshot) { d.Action = spaces.Unbounded(4) },
-		"the observation":  func(d *description.Policy, _ *checkpoint.Snapshot) { d.Observation = spaces.Unbounded(4) },
-
+		"the action space": func(d *description.Policy, _ *checkpoint.Snapshot) {
+			d.Action = spaces.Unbounded(4)
+		},
 		"memory: results and states have more than": many,
-		"memory: names of weights": func(d *description.Policy, _ *checkpoint.Snapshot) {
-			d.Network.Steps[0].Weights = []string{"a"}
-		},
-		"memory: no array": func(d *description.Policy, _ *checkpoint.Snapshot) {
-			d.Network.Steps[0].Weights[1] = "absent"
-		},
-		"memory: 2 frames": func(d *description.Policy, _ *checkpoint.Snapshot) { d.Network.Steps[0].Frames = 2 },
-		"memory: shape": func(d *description.Policy,
-			_ *checkpoint.Snapshot) {
-			d.Network.Steps[0].Op = description.LSTM
+		"memory: 2 frames": func(d *description.Policy, _ *checkpoint.Snapshot) {
+			d.Network.Steps[0].Frames = 2
 		},
 	} {
 		d, snap := perceptron(vector, []int{4}, "elu", description.Gaussian)
@@ -78,7 +65,6 @@ func TestRefusals(t *testing.T) {
 func TestNotFiniteObservations(t *testing.T) {
 	first := description.Step{Op: description.Columns, From: 0, To: 1}
 	for name, steps := range map[string][]description.Step{
-		"one-hot":   {{Op: description.OneHot, Choices: []int{2, 2}}, first},
 		"saturated": {first, {Op: description.Activate, Activation: "tanh"}},
 		"not read":  {first, {Op: description.Mul, Inputs: []int{1, 1}}, {Op: description.Number}},
 	} {

@@ -5,7 +5,10 @@ package snippets
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // TestLearnWalker trains snippets/amp_walker as it stands with three seeds: the biped must walk, and like the gait;
@@ -25,18 +28,11 @@ func TestLearnWalker(t *testing.T) {
 				if found == nil {
 					t.Fatalf("seed %d: no figures in the output:\n%s", seed, output)
 				}
-				for i, figure := range []*float64{&length, &total, &speed, &jointError} {
-					if _, err := fmt.Sscan(found[i+1], figure); err != nil {
-						t.Fatal(err)
-					}
-				}
-				t.Logf("seed %d: length %.1f of 300, return %.1f, speed %.2f m/s, joint error %.3f rad", seed, length,
-					total,
-					speed, jointError)
+				must.Get(fmt.Sscan(strings.Join(found[1:], " "), &length, &total, &speed, &jointError))(t)
+				t.Logf("seed %d: %s", seed, found[0])
 				if length < x.shortest || jointError > 0.11 {
 					t.Errorf("seed %d: length %.1f and joint error %.3f rad, want ≥ %g and ≤ 0.11", seed, length,
-						jointError,
-						x.shortest)
+						jointError, x.shortest)
 				}
 			}
 		})

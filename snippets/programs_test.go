@@ -40,48 +40,12 @@ func TestDeploy(t *testing.T) {
 	expected := make([]float32, 2)
 	must.Do(t, loaded.ActBatch([]float32{1, 0, 0.5, -0.3, 0.9, -2}, expected))
 	must.Equal(t, "the board's actions", fmt.Sprintf("%v\n%v\n", expected[0], expected[1]), actions)
-	inPage(t, filepath.Join(dir, "policy.wasm"), policy, expected[0])
-}
-
-// inPage runs the browser's program, where there is Node.js: it acts, and what it cannot read are errors that it
-// survives.
-func inPage(t *testing.T, program, policy string, expected float32) {
-	t.Helper()
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Log("there is no Node.js: the browser's program is built, and not run")
-		return
-	}
-	root := must.Get(exec.Command("go", "env", "GOROOT").Output())(t)
-	out, err := exec.Command(node, "-e", `
-const fs = require("fs");
-require(process.argv[1]);
-const go = new Go();
-WebAssembly.instantiate(fs.readFileSync(process.argv[2]), go.importObject).then(({ instance }) => {
-  go.run(instance);
-  const act = gorlPolicy(new Uint8Array(fs.readFileSync(process.argv[3])));
-  const attempts = [() => gorlPolicy(), () => gorlPolicy("no bytes"), () => gorlPolicy(new Uint8Array(3)),
-    () => act(), () => act([1]), () => act([1, null, 0]), () => act([NaN, 0, 0])];
-  act.reset();
-  console.log(attempts.filter((f) => f() instanceof Error).length, Math.fround(act([1, 0, 0.5])[0]));
-  process.exit(0);
-});`, filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js"), program, policy).CombinedOutput()
-	var refused int
-	var action float64
-	if _, scan := fmt.Sscan(string(out), &refused, &action); err != nil || scan != nil || refused != 7 ||
-		float32(action) != expected {
-		t.Errorf("in the page: %v, %s; want 7 refusals and %v", err, out, expected)
-	}
-}
-
-func TestGymnasiumAMP(t *testing.T) {
-	want(t, run(t, t.TempDir(), "gymnasium_amp", "-python", "no-such-python"), `needs Python 3\.8 with gymnasium`,
-		"make peers")
 }
 
 // AMP learns the style of a clip in an environment that is Python, and the task beside it; without the style reward it
 // learns the task alone.
 func TestPeersGymnasiumAMP(t *testing.T) {
+	want(t, run(t, t.TempDir(), "gymnasium_amp", "-python", "no-such-python"), `needs Python 3\.8 with gymnasium`)
 	peers.Python(t, "gymnasium")
 	line := regexp.MustCompile(`return (\S+) of 60  speed error \S+ m/s  frequency (\S+) Hz  orbit error (\S+)\n`)
 	figures := func(args ...string) (total, frequency, orbit float64) {
@@ -91,9 +55,7 @@ func TestPeersGymnasiumAMP(t *testing.T) {
 		if found == nil {
 			t.Fatalf("no figures in the output:\n%s", output)
 		}
-		if _, err := fmt.Sscan(strings.Join(found[1:], " "), &total, &frequency, &orbit); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(fmt.Sscan(strings.Join(found[1:], " "), &total, &frequency, &orbit))(t)
 		t.Logf("%v: %s", args, found[0])
 		return total, frequency, orbit
 	}
@@ -115,11 +77,7 @@ func TestPeersGymnasiumAMP(t *testing.T) {
 func frames(t *testing.T, path string) int {
 	t.Helper()
 	file := must.Open(os.Open(path))(t)
-	film, err := gif.DecodeAll(file)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	return len(film.Image)
+	return len(must.Get(gif.DecodeAll(file))(t).Image)
 }
 
 func TestPBTProcesses(t *testing.T) {

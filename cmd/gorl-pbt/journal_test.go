@@ -44,52 +44,39 @@ func TestReportAndReplayOfAnEvolution(t *testing.T) {
 	if status != commandline.Done || !strings.Contains(stdout, "report.html") {
 		t.Fatalf("%d %s %s", status, stdout, stderr)
 	}
-	if info, err := os.Stat(filepath.Join(dir, "report", "report.html")); err != nil || info.Size() < 1000 {
-		t.Errorf("the page: %v", err)
+	if n := len(must.Read(t, filepath.Join(dir, "report", "report.html"))); n < 1000 {
+		t.Errorf("the page has %d bytes", n)
 	}
-	path := filepath.Join(dir, "schedule.json")
-	status, stdout, stderr = use(t.Context(), "replay", "--out", path, dir)
-	if status != commandline.Done || !strings.Contains(stdout, "Architectures are not replayed") {
-		t.Fatalf("%d %s %s", status, stdout, stderr)
-	}
-	if s, err := timeline.Read(path); err != nil || len(s.Architectures()) < 2 {
-		t.Errorf("the schedule has the architectures %s, %v", s.Architectures(), err)
+	_, stdout, _ = use(t.Context(), "replay", "--out", filepath.Join(dir, "schedule.json"), dir)
+	if !strings.Contains(stdout, "Architectures are not replayed") {
+		t.Error(stdout)
 	}
 }
 
 func TestReplay(t *testing.T) {
 	dir := journalFolder(t)
-	for member, want := range map[string]string{
-		"best": "[{0 1 map[lr:0.2] } {10 0 map[lr:0.4] }]", "0": "[{0 1 map[lr:0.2] } {10 0 map[lr:0.4] }]",
-		"1": "[{0 1 map[lr:0.2] }]",
-	} {
-		path := filepath.Join(t.TempDir(), "schedule.json")
+	path := filepath.Join(dir, "schedule.json")
+	for member, want := range map[string]string{"best": "[{0 1 map[lr:0.2] } {10 0 map[lr:0.4] }]",
+		"1": "[{0 1 map[lr:0.2] }]"} {
 		status, stdout, stderr := use(t.Context(), "replay", "--member", member, "--out", path, dir)
 		if status != commandline.Done || !strings.Contains(stdout, "from environment step") {
 			t.Fatalf("%d %s %s", status, stdout, stderr)
 		}
-		s := must.Get(timeline.Read(path))(t)
-		if got := fmt.Sprint(s.Phases); got != want || s.Seed != 8 || s.Steps != 20 {
-			t.Errorf("member %s: %s of seed %d, %d steps; want %s", member, got, s.Seed, s.Steps, want)
-		}
+		must.Equal(t, "phases of "+member, want, fmt.Sprint(must.Get(timeline.Read(path))(t).Phases))
 	}
 }
 
 func TestSimulate(t *testing.T) {
-	dir := t.TempDir()
-	file := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
-		return path
+	t.Chdir(t.TempDir())
+	for name, keys := range map[string]string{
+		"tight": "threshold_std: 0.3, threshold_abs: 0.01, mutation: {learning_rate: mutate_float, " +
+			"mini_epochs: mutate_float}",
+		"never": "threshold_std: 50, measure: {minimise: true}, mutation: {learning_rate: mutate_float}",
+	} {
+		must.Do(t, os.WriteFile(name+".yaml", []byte("pbt: {interval_steps: 1000, num_policies: 4, "+keys+"}"), 0o644))
 	}
-	tight := file("tight.yaml",
-		"pbt: {interval_steps: 1000, num_policies: 4, threshold_std: 0.3, threshold_abs: 0.01, mutation: "+
-			"{learning_rate: mutate_float, mini_epochs: mutate_float}}")
-	never := file("never.yaml",
-		"pbt: {interval_steps: 1000, num_policies: 4, threshold_std: 50, measure: {minimise: true}, mutation: "+
-			"{learning_rate: mutate_float}}")
-	status, stdout, stderr := use(t.Context(), "simulate", "--config", tight, "--config", never, "--seeds", "3",
-		"--intervals", "10")
+	args := strings.Fields("simulate --config tight.yaml --config never.yaml --seeds 3 --intervals 10")
+	status, stdout, stderr := use(t.Context(), args...)
 	if status != commandline.Done || !strings.Contains(stderr, "mini_epochs does nothing") {
 		t.Fatalf("%d %s %s", status, stdout, stderr)
 	}
@@ -98,8 +85,6 @@ func TestSimulate(t *testing.T) {
 		!strings.Contains(lines[5], "0.00 of 4") || strings.Contains(lines[4], "0.00 of 4") {
 		t.Errorf("the table is\n%s", stdout)
 	}
-	if _, again, _ := use(t.Context(), "simulate", "--config", tight, "--config", never, "--seeds", "3", "--intervals",
-		"10"); again != stdout {
-		t.Error("the same flags give another result")
-	}
+	_, again, _ := use(t.Context(), args...)
+	must.Equal(t, "the result of the same flags", stdout, again)
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -183,29 +184,9 @@ func TestSlurmRequeues(t *testing.T) {
 	}
 	for index, signal := range map[int]string{1: "terminated", 2: "user defined signal 1"} {
 		log := c.log(job, "requeued", index)
-		for _, part := range []string{"stopped in interval", "signal: " + signal,
-			fmt.Sprintf("member %d continues in interval", index)} {
-			if !strings.Contains(log, part) {
-				t.Errorf("the log of member %d lacks %q:\n%s", index, part, log)
-			}
-		}
-		if n := strings.Count(log, ": start"); n != 1 {
-			t.Errorf("member %d started %d times from nothing, want once:\n%s", index, n, log)
-		}
-	}
-}
-
-// Members take turns by going back into the queue.
-func TestSlurmTakesTurns(t *testing.T) {
-	c := newCluster(t)
-	job := c.submit("turns", "objective: episode.return, interval_steps: 1024, total_steps: 2048",
-		"max_parallel: 2, slice: 1")
-	c.until(job, "turns", "its end", func() bool { return c.over(job) })
-	c.whole("turns", 2, 2048)
-	for index := range 4 {
-		if state, restarts := c.task(job, index); state != "COMPLETED" || restarts != "1" {
-			t.Errorf("task %d is %s after %s restarts, want COMPLETED after 1:\n%s", index, state, restarts,
-				c.log(job, "turns", index))
+		if !strings.Contains(log, "signal: "+signal) || strings.Count(log, ": start") != 1 ||
+			!strings.Contains(log, fmt.Sprintf("member %d continues in interval", index)) {
+			t.Errorf("member %d was not stopped and continued:\n%s", index, log)
 		}
 	}
 }
@@ -267,4 +248,29 @@ func (c *cluster) process(job string, index int, program, variable string) (pid 
 	}
 	c.t.Fatalf("task %d has no process %s with %s", index, program, variable)
 	return ""
+}
+
+// whole checks by a population's journal that every member went through all intervals once, and ended after so many
+// steps.
+func whole(t *testing.T, dir string, members, intervals int, steps int64) {
+	t.Helper()
+	all := must.Get(journal.Read(dir))(t)
+	var want []int64
+	for i := range intervals {
+		want = append(want, int64(i+1))
+	}
+	for member := range members {
+		var seen []int64
+		var last journal.Event
+		for _, e := range all {
+			if e.Member == member && e.Kind != journal.Start {
+				seen, last = append(seen, e.Iteration), e
+			}
+		}
+		must.Equal(t, fmt.Sprintf("intervals of member %d", member), want, seen)
+		if last.Kind != journal.Final || last.Steps != steps {
+			t.Errorf("member %d ended with %s after %d steps, want the end of training after %d", member, last.Kind,
+				last.Steps, steps)
+		}
+	}
 }

@@ -1,11 +1,6 @@
 package runfile
 
 import (
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -29,9 +24,6 @@ func TestCheck(t *testing.T) {
 		{"{seed: 1, environment: {}, models: {}, memory: {}, agent: {}, trainer: {}, reply_buffer: {}, " +
 			"motion_dataset: {}}",
 			single, nil},
-		{"{preset: isaaclab, strict: true, pbt: {}, launcher: {}, environment: {}, agent: {}, models: {}, " +
-			"replay_buffer: {}}",
-			population, nil},
 		{"{strict: true, seed: 1, environment: {}, agent: {}, trainer: {}, network: {}, tournament_selection: {}, " +
 			"models: null}",
 			evolution, nil},
@@ -40,12 +32,8 @@ func TestCheck(t *testing.T) {
 			`test: unknown key "agnet" (given {}): did you mean "agent"?`,
 			`test: unknown key "lancher" (given {}): did you mean "launcher"?`,
 		}},
-		{"{params: {}}",
-			single, []string{`test: "params" is {}: it is the section of a file of rl_games, which gorl train`}},
 		{"{preset: isaaclab}",
 			single, []string{`test: "preset" is "isaaclab": it belongs to a population; give the section pbt too`}},
-		{"{launcher: {}}",
-			single, []string{`test: "launcher" is {}: it belongs to a population; give the section pbt too`}},
 		{"{pbt: {}, mutation: {}}", population,
 			[]string{`test: "mutation" is {}: it belongs to an evolution, which has no section pbt`}},
 		{"{pbt: {}, member: {}}", population, []string{`test: "member" is {}: it belongs to a member program`}},
@@ -59,90 +47,5 @@ func TestCheck(t *testing.T) {
 		for _, want := range x.want {
 			must.Refuse(t, err, want)
 		}
-	}
-}
-
-func TestKind(t *testing.T) {
-	for text, want := range map[string]Kind{
-		"{agent: {}, strict: true, seed: 1, environment: {}}": Single,
-		"{pbt: {}}":                Population,
-		"{pbt: {}, mutation: {}}":  Population,
-		"{selection_strategy: {}}": Evolution,
-		"{training: null}":         Evolution,
-	} {
-		must.Equal(t, "the kind of "+text, want, parse(t, text).Kind())
-	}
-}
-
-// Every reader gets its own sections, and members theirs with a seed; the file stays as it is.
-func TestOf(t *testing.T) {
-	const text = "{seed: 7, environment: {id: X}, pbt: {a: 1}, agent: {class: PPO}, trainer: {seed: 3, " +
-		"timesteps: 5}, launcher: {name: n}, memory: {}}"
-	s := parse(t, text)
-	agent := map[string]any{"class": "PPO"}
-	must.Equal(t, "the sections of a population", Sections{"seed": 7, "pbt": map[string]any{"a": 1}}, s.Of(Populations))
-	want := Sections{"seed": int64(9), "agent": agent, "memory": map[string]any{},
-		"trainer": map[string]any{"timesteps": 5}}
-	must.Equal(t, "the sections of a member", want, s.Member(9))
-	must.Equal(t, "the file has changed", parse(t, text), s)
-}
-
-func TestDrawSeed(t *testing.T) {
-	given := Sections{"seed": 5}
-	if given.DrawSeed(); given["seed"] != 5 {
-		t.Errorf("the seed became %v", given["seed"])
-	}
-	seeds := map[any]bool{}
-	for range 3 {
-		s := parse(t, "seed: null")
-		s.DrawSeed()
-		seeds[s["seed"]] = true
-	}
-	if len(seeds) != 3 || seeds[nil] {
-		t.Errorf("three runs have the seeds %v", seeds)
-	}
-}
-
-// Every key that Set can reach is found, and made where it is missing.
-func TestSet(t *testing.T) {
-	s := parse(t, "a: {b: 1}\nlist: [1]")
-	for _, x := range []string{"a.b=2", "a.c.d=[x, 1e-3]", "e=", "f=a=b", "list=[2, 3]", "g.h={i: on}"} {
-		must.Do(t, s.Set(x))
-	}
-	want := Sections{
-		"a": map[string]any{"b": 2, "c": map[string]any{"d": []any{"x", 1e-3}}}, "e": nil, "f": "a=b",
-		"list": []any{2, 3},
-		"g":    map[string]any{"h": map[string]any{"i": "on"}},
-	}
-	must.Equal(t, "the settings", want, s)
-}
-
-// What is written reads back, in the order of a file whatever the order was before.
-func TestYAML(t *testing.T) {
-	s := parse(t, "models: {mlp: [16, 8]}\npbt: {b: 1, a: x}\npreset: isaaclab\nstrict: true\nseed: 3\n"+
-		"launcher: {command: [a, b]}")
-	text := must.Get(s.YAML())(t)
-	want := "seed: 3\n\npreset: isaaclab\nstrict: true\n\npbt:\n  a: x\n  b: 1\n\n" +
-		"launcher:\n  command: [a, b]\n\nmodels:\n  mlp: [16, 8]\n"
-	must.Equal(t, "the file", want, string(text))
-	must.Equal(t, "read back", s, parse(t, string(text)))
-}
-
-func TestRead(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "run.yaml")
-	if _, err := Read(path); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), path) {
-		t.Errorf("a missing file: %v", err)
-	}
-	for text, want := range map[string]string{"a: [": "line 1", "- a": "the top level must be a mapping",
-		strings.Repeat("#", maxBytes+1): "more than 16777216 bytes"} {
-		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
-		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), want) ||
-			!strings.HasPrefix(err.Error(), path) {
-			t.Errorf("%.20q: the error is %v, want %s", text, err, want)
-		}
-	}
-	must.Do(t, os.WriteFile(path, []byte("seed: 3"), 0o644))
-	if s, err := Read(path); err != nil || s["seed"] != 3 {
-		t.Errorf("%v, %v", s, err)
 	}
 }

@@ -58,9 +58,7 @@ func run(t *testing.T) (dir string) {
 		if step == 20 {
 			save = store.SaveBest
 		}
-		if _, err := save(fmt.Sprintf("agent_%d", step), step, snapshot()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(save(fmt.Sprintf("agent_%d", step), step, snapshot()))(t)
 	}
 	return dir
 }
@@ -77,27 +75,27 @@ func TestRun(t *testing.T) {
 	for _, s := range r.Checkpoints {
 		files = append(files, fmt.Sprintf("%s %d %s", s.File, s.Step, s.State))
 	}
-	equal(t, strings.Join(files, "\n"), "checkpoints/agent_30.safetensors 30 verified\n"+
+	same(t, strings.Join(files, "\n"), "checkpoints/agent_30.safetensors 30 verified\n"+
 		"checkpoints/agent_100.safetensors 100 verified\ncheckpoints/best/agent_20.safetensors 20 verified")
 	c := r.Checkpoint
-	equal(t, fmt.Sprint(r.Kind, ", ", c.Kind, ", ", c.State, ", ", c.File),
+	same(t, fmt.Sprint(r.Kind, ", ", c.Kind, ", ", c.State, ", ", c.File),
 		"run, checkpoint of a trainer of PPO, verified, "+
 			filepath.Join(dir, "checkpoints", "best", "agent_20.safetensors"))
 	a := c.Agents[0]
-	equal(t, fmt.Sprintf("%s %d %v %+v", a.Class, a.Updates, a.Settings["ratio_clip"], *a.Policy), "PPO 5 0.2 "+
+	same(t, fmt.Sprintf("%s %d %v %+v", a.Class, a.Updates, a.Settings["ratio_clip"], *a.Policy), "PPO 5 0.2 "+
 		"{Observation:Box(3) Action:Discrete(2) Distribution:categorical Normalized:false HiddenSize:0}")
 	// Of five values in a ring of three the last is at place 1. Episodes have their mean.
-	equal(t, fmt.Sprint(c.Trainer.Timestep, *c.Trainer.Best, c.Trainer.Metrics, c.Values),
+	same(t, fmt.Sprint(c.Trainer.Timestep, *c.Trainer.Best, c.Trainer.Metrics, c.Values),
 		"40 2.5 map[Loss / Policy loss:0.25 episode.return:3] map[format:1 optimizer_steps.optimizer:20]")
 	var tensors []string
 	for _, x := range c.Tensors {
 		tensors = append(tensors, fmt.Sprintf("%s %s %v %d %d %v", x.Name, x.DType, x.Shape, x.Count, x.Bytes,
 			*x.Stats))
 	}
-	equal(t, strings.Join(tensors, "\n"), "optimizer/exp_avg/policy/net.2.bias I64 [2] 2 16 {-3 0.5 4}\n"+
+	same(t, strings.Join(tensors, "\n"), "optimizer/exp_avg/policy/net.2.bias I64 [2] 2 16 {-3 0.5 4}\n"+
 		"optimizer/exp_avg/policy/net.10.bias F64 [] 1 8 {0.5 0.5 0.5}\n"+
 		"policy/net.0.bias F32 [2] 2 8 {5 6 7}\npolicy/net.0.weight F32 [2 3] 6 24 {-1 1.5 4}")
-	equal(t, fmt.Sprint(c.Totals), "{4 11 56 0 0}")
+	same(t, fmt.Sprint(c.Totals), "{4 11 56 0 0}")
 	// One tensor is listed, all are counted.
 	chosen := func(name string) bool { return strings.HasSuffix(name, "weight") }
 	few := of(t, dir, inspection.Options{Tensor: chosen}).Checkpoint
@@ -106,53 +104,53 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func equal(t *testing.T, got, want string) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s\nwant\n%s", got, want)
-	}
-}
-
 func TestFind(t *testing.T) {
 	dir := run(t)
 	find := func(path string) string {
 		t.Helper()
 		got := must.Get(inspection.Find(filepath.Join(dir, path)))(t)
-		got = must.Get(filepath.Rel(dir, got))(t)
-		return filepath.ToSlash(got)
+		return filepath.ToSlash(must.Get(filepath.Rel(dir, got))(t))
 	}
 	for path, want := range map[string]string{
 		"": "checkpoints/best/agent_20.safetensors", "checkpoints": "checkpoints/best/agent_20.safetensors",
-		"checkpoints/best":          "checkpoints/best/agent_20.safetensors",
-		"checkpoints/agent_30":      "checkpoints/agent_30.safetensors",
-		"checkpoints/agent_30.json": "checkpoints/agent_30.json",
+		"checkpoints/best":     "checkpoints/best/agent_20.safetensors",
+		"checkpoints/agent_30": "checkpoints/agent_30.safetensors",
 	} {
 		must.Equal(t, path, want, find(path))
 	}
 	must.Do(t, spoil(filepath.Join(dir, "checkpoints", "best", "agent_20.safetensors")))
-	for path, want := range map[string]string{"": "means checkpoints/best/agent_20.safetensors, which is damaged: ",
-		"checkpoints/best": "means agent_20.safetensors, which is damaged: "} {
-		must.RefusedAs(inspection.Find(filepath.Join(dir, path)))(t, path+" beside a damaged best", want)
-	}
+	must.Refused(inspection.Find(dir))(t, "means checkpoints/best/agent_20.safetensors, which is damaged: ")
 	must.Equal(t, "another one by its name", "checkpoints/agent_100.safetensors", find("checkpoints/agent_100"))
 	// Damage of the manifest alone counts, too.
 	must.Do(t, os.Truncate(filepath.Join(dir, "checkpoints", "best", "agent_20.json"), 5))
-	_, err := inspection.Find(dir)
-	must.Refuse(t, err, "best/agent_20.safetensors, which is damaged: ")
-	for _, path := range []string{t.TempDir(), filepath.Join(dir, "nowhere")} {
-		must.Refused(inspection.Find(path))(t)
-		must.Refused(inspection.Of(path, inspection.Options{}))(t)
-	}
+	must.Refused(inspection.Find(dir))(t, "best/agent_20.safetensors, which is damaged: ")
+	must.Refused(inspection.Find(t.TempDir()))(t)
+	must.Refused(inspection.Of(filepath.Join(dir, "nowhere"), inspection.Options{}))(t)
 }
 
 // spoil changes the last byte but two.
 func spoil(path string) error {
 	data, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
 	data[len(data)-3] ^= 0x40
-	return os.WriteFile(path, data, 0o644)
+	return errors.Join(err, os.WriteFile(path, data, 0o644))
+}
+
+// A run by a link, and one whose checkpoints lie elsewhere, are what they link to. A link to nowhere is passed over, as
+// is a file that a training just removes.
+func TestLinks(t *testing.T) {
+	dir := run(t)
+	link, moved := filepath.Join(t.TempDir(), "link"), filepath.Join(t.TempDir(), "elsewhere")
+	must.Do(t, errors.Join(os.Rename(filepath.Join(dir, "checkpoints"), moved),
+		os.Symlink(moved, filepath.Join(dir, "checkpoints")), os.Symlink(dir, link),
+		os.Symlink("nowhere", filepath.Join(moved, "agent_8.json"))))
+	for _, path := range []string{dir, link} {
+		r := of(t, path, inspection.Options{})
+		if r.Kind != "run" || len(r.Checkpoints) != 3 || r.Damaged() != 0 {
+			t.Errorf("%s: %s with %+v", path, r.Kind, r.Checkpoints)
+		}
+		want := filepath.Join(path, "checkpoints", "best", "agent_20.safetensors")
+		must.Equal(t, path, want, must.Get(inspection.Find(path))(t))
+	}
 }
 
 func TestDamage(t *testing.T) {
@@ -183,12 +181,9 @@ func TestDamage(t *testing.T) {
 				err)
 		}
 	}
-	// A save that was interrupted is no damage. Other JSON files are no manifests.
+	// A save that was interrupted is no damage.
 	dir := run(t)
-	if err := errors.Join(os.Remove(filepath.Join(dir, "checkpoints", "agent_100.json")),
-		os.WriteFile(filepath.Join(dir, "state.json"), []byte("{}"), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, "checkpoints", "agent_100.json")))
 	r := of(t, dir, inspection.Options{})
 	if r.Damaged() != 0 || len(r.Checkpoints) != 3 || r.Checkpoints[0].State != inspection.Unverified {
 		t.Errorf("%+v", r.Checkpoints)
@@ -201,13 +196,12 @@ func TestStatsOfTypes(t *testing.T) {
 	s.Arrays["bool"] = checkpoint.ArrayBool([]int64{3}, []bool{true, false, true})
 	s.Arrays["f32"] = checkpoint.ArrayFloat32([]int64{3}, []float32{float32(math.NaN()), 1, 2})
 	s.Arrays["f64"] = checkpoint.ArrayFloat64([]int64{3}, []float64{inf, -8, -inf})
-	s.Arrays["nothing"] = checkpoint.ArrayFloat32([]int64{0}, nil)
 	// 1, −2, 65504, 2⁻²⁴, −∞, NaN in half precision; 1, −2 in bfloat16; −1 or the greatest value of integers.
 	s.Arrays["f16"] = checkpoint.Array{DType: "F16", Shape: []int64{6},
 		Data: []byte{0, 0x3c, 0, 0xc0, 0xff, 0x7b, 1, 0, 0, 0xfc, 1, 0x7e}}
 	s.Arrays["bf16"] = checkpoint.Array{DType: "BF16", Shape: []int64{2}, Data: []byte{0x80, 0x3f, 0, 0xc0}}
 	want := map[string]string{"bool": "{0 0.6667 1} 0 0", "f32": "{1 1.5 2} 1 0", "f64": "{-8 -8 -8} 0 2",
-		"f16": "{-2 1.638e+04 6.55e+04} 1 1", "bf16": "{-2 -0.5 1} 0 0", "nothing": "none 0 0"}
+		"f16": "{-2 1.638e+04 6.55e+04} 1 1", "bf16": "{-2 -0.5 1} 0 0"}
 	for kind, x := range map[checkpoint.DType]string{"I8": "-1", "I16": "-1", "I32": "-1", "I64": "-1", "U8": "255",
 		"U16": "6.554e+04", "U32": "4.295e+09", "U64": "1.845e+19"} {
 		s.Arrays[string(kind)] = checkpoint.Array{DType: kind, Shape: []int64{1}, Data: all[:kind.Size()]}
@@ -215,83 +209,60 @@ func TestStatsOfTypes(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "types.safetensors")
 	must.Do(t, convert.Write(path, s))
-	r := of(t, path, inspection.Options{Stats: true})
-	for _, x := range r.Checkpoint.Tensors {
-		stats := "none"
-		if s := x.Stats; s != nil {
-			stats = fmt.Sprintf("{%.4g %.4g %.4g}", float64(s.Min), float64(s.Mean), float64(s.Max))
-		}
-		equal(t, fmt.Sprintf("%s: %s %d %d", x.Name, stats, x.NaNs, x.Infinities), x.Name+": "+want[x.Name])
+	got := map[string]string{}
+	for _, x := range of(t, path, inspection.Options{Stats: true}).Checkpoint.Tensors {
+		got[x.Name] = fmt.Sprintf("{%.4g %.4g %.4g} %d %d", float64(x.Stats.Min), float64(x.Stats.Mean),
+			float64(x.Stats.Max), x.NaNs, x.Infinities)
 	}
-	var text strings.Builder
-	must.Do(t, inspection.Write(&text, r, true))
-	if len(r.Checkpoint.Tensors) != len(want) || !strings.Contains(text.String(), "2 NaN, 3 infinite") {
-		t.Errorf("of %d tensors it says\n%s", len(r.Checkpoint.Tensors), text.String())
-	}
+	must.Equal(t, "the figures", want, got)
 }
 
 func TestOtherFiles(t *testing.T) {
-	dir := t.TempDir()
-	pt, npz := filepath.Join(dir, "model.pt"), filepath.Join(dir, "model.npz")
+	pt := filepath.Join(t.TempDir(), "model.pt")
 	tensor := checkpoint.ArrayFloat32([]int64{2}, []float32{1, 2})
 	value := torchfile.NewDict("net", torchfile.NewOrderedDict("0.weight", tensor), "lr", math.NaN(), "epochs",
-		int64(7), "betas", torchfile.Tuple{0.9,
-			0.999}, "groups", &torchfile.List{Items: []any{torchfile.NewDict("a", true), nil}}, "note", "hello")
+		int64(7), "betas", torchfile.Tuple{0.9, 0.999},
+		"groups", &torchfile.List{Items: []any{torchfile.NewDict("a", true), nil}}, "note", "hello")
 	must.Do(t, torchfile.WriteFile(pt, value))
-	must.Do(t, convert.Write(npz, must.Get(convert.Read(pt))(t)))
-	r := of(t, pt, inspection.Options{})
-	c := r.Checkpoint
-	equal(t, fmt.Sprint(c.Kind, len(c.Agents), len(c.Tensors), c.Tensors[0].Name, c.Values),
+	c := of(t, pt, inspection.Options{}).Checkpoint
+	same(t, fmt.Sprint(c.Kind, len(c.Agents), len(c.Tensors), c.Tensors[0].Name, c.Values),
 		`PyTorch file0 1net/0.weightmap[torch.betas:[0.9,0.999] torch.epochs:7 torch.groups:[{"a":true},null] `+
 			`torch.lr:NaN torch.note:hello]`)
-	if c := of(t, npz, inspection.Options{}).Checkpoint; c.Kind != "NumPy file" || len(c.Tensors) != 1 {
-		t.Errorf("%s %+v", c.Kind, c.Tensors)
-	}
 	const skrl = "../../../checkpoint/skrl/testdata/"
 	theirs := of(t, skrl+"ppo/first.pt", inspection.Options{}).Checkpoint
 	a := theirs.Agents[0]
-	equal(t, fmt.Sprintf("%s: %s, rate %.6g, %.13s", theirs.Kind, a.Class, a.Settings["learning_rate"],
+	same(t, fmt.Sprintf("%s: %s, rate %.6g, %.13s", theirs.Kind, a.Class, a.Settings["learning_rate"],
 		a.Settings["modules"]), "checkpoint of an agent of skrl: PPO, rate 0.00225, policy, value")
 	// One module of several files is not the agent.
 	if c := of(t, skrl+"amp_separately/policy_1.pt", inspection.Options{}).Checkpoint; c.Kind != "PyTorch file" ||
 		len(c.Agents) != 0 {
 		t.Errorf("%s %+v", c.Kind, c.Agents)
 	}
-	if c := of(t, skrl+"amp_separately/second.pt", inspection.Options{}).Checkpoint; c.Agents[0].Class != "AMP" {
-		t.Errorf("%+v", c.Agents)
-	}
-	_, err := inspection.Of("../../../go.mod", inspection.Options{})
-	must.Refuse(t, err, "want a name that ends in")
+	must.Refused(inspection.Of("../../../go.mod", inspection.Options{}))(t, "want a name that ends in")
 }
 
 func TestGroup(t *testing.T) {
 	all, one := checkpoint.NewSnapshot(), snapshot()
-	all.Values = map[string]any{"agent": "Group", "format": int64(1), "agents": int64(2), "agent_0": one.Values,
-		"agent_1": map[string]any{"agent": "AMP", "updates": int64(9)}}
 	for name, a := range one.Arrays {
 		all.Arrays["agent_0/"+name] = a
 	}
-	// A file may claim any number of agents.
-	for _, claim := range []int64{2, 1 << 62} {
-		all.Values["agents"] = claim
+	for kind, values := range map[string]map[string]any{
+		// A file may claim any number of agents.
+		"checkpoint of a group of 4611686018427387904 agents": {"agent": "Group", "agents": int64(1 << 62)},
+		// IPPO and MAPPO name their agents.
+		"checkpoint of IPPO with the agents [chaser runner]": {"agent": "IPPO", "agents": int64(2),
+			"agent_names": []any{"chaser", "runner"}},
+	} {
+		all.Values = values
+		values["format"], values["agent_0"] = int64(1), one.Values
+		values["agent_1"] = map[string]any{"agent": "AMP", "updates": int64(9)}
 		path := filepath.Join(t.TempDir(), "agent.safetensors")
 		must.Do(t, convert.Write(path, all))
 		c := of(t, path, inspection.Options{}).Checkpoint
-		if c.Kind != fmt.Sprintf("checkpoint of a group of %d agents", claim) || len(c.Agents) != 2 ||
-			c.Agents[0].Class != "PPO" || c.Agents[1].Updates != 9 || c.Agents[1].Undescribed == "" {
+		if c.Kind != kind || len(c.Agents) != 2 || c.Agents[0].Class != "PPO" || c.Agents[1].Updates != 9 ||
+			c.Agents[1].Undescribed == "" || values["agent"] == "IPPO" && c.Agents[1].Name != "runner" {
 			t.Errorf("%s %+v", c.Kind, c.Agents)
 		}
-	}
-	// IPPO and MAPPO name their agents.
-	all.Values["agent"], all.Values["agents"], all.Values["agent_names"] = "IPPO", int64(2), []any{"chaser", "runner"}
-	path := filepath.Join(t.TempDir(), "agent.safetensors")
-	must.Do(t, convert.Write(path, all))
-	r := of(t, path, inspection.Options{})
-	var text strings.Builder
-	must.Do(t, inspection.Write(&text, r, false))
-	if c := r.Checkpoint; c.Kind != "checkpoint of IPPO with the agents [chaser runner]" ||
-		c.Agents[1].Name != "runner" || !strings.Contains(text.String(), "agent runner\n") {
-		t.Errorf("%s %+v\n%s", c.Kind, c.Agents, text.String())
 	}
 }
 
@@ -318,9 +289,7 @@ func TestPopulation(t *testing.T) {
 	// Of a population across processes the best of the best member is looked at, although another was saved later.
 	for _, member := range []string{"000", "001"} {
 		store := must.Get(checkpoint.NewStore(filepath.Join(dir, "best", member), checkpoint.Options{}))(t)
-		if _, err := store.Save("2", 20, snapshot()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(store.Save("2", 20, snapshot()))(t)
 	}
 	r := of(t, dir, inspection.Options{})
 	want := filepath.Join(dir, "best", "000", "2.safetensors")
@@ -332,18 +301,18 @@ func TestPopulation(t *testing.T) {
 	}
 	var text strings.Builder
 	must.Do(t, inspection.Write(&text, r, false))
-	for _, part := range []string{": population\n",
-		"Best so far: member 0 after interval 2, 20 environment steps: 3.\n",
+	for _, part := range []string{"Best so far: member 0 after interval 2, 20 environment steps: 3.\n",
 		"Its weights: member 1 (environment steps 0 to 10) → member 0 (environment steps 10 to 20).",
 		"\n     0                 20          3           1       1  0.4\n",
-		"\n     1                 20          -           1       0  0.2\n",
 		"\n     0         1       1                 10                     10  worse\n",
-		"best/001/2.safetensors", "checkpoint of a trainer of PPO", "all finite"} {
+		"best/001/2.safetensors"} {
 		if !strings.Contains(text.String(), part) {
 			t.Errorf("the text lacks %q:\n%s", part, text.String())
 		}
 	}
-	if strings.Contains(text.String(), "policy/net.0.weight") {
-		t.Error("tensors are listed although they were not asked for")
-	}
+}
+
+func same(t *testing.T, got, want string) {
+	t.Helper()
+	must.Equal(t, "the report", want, got)
 }

