@@ -31,29 +31,37 @@ var realTools = strings.Fields(
 // The fake programs. FAKE_... variables choose what they do.
 var fakeTools = map[string]string{
 	"id":       `echo 1001`,
-	"df":       `echo; echo "disk 1 1 9000 1% /"`,
-	"nm":       `printf '%s\n' _ZN3c106failERKNSt7__cxx1112basic_string`,
+	"df":       `echo; echo "disk 1 1 ${FAKE_FREE:-9000} 1% /"`,
+	"nm":       `printf '%s\n' "${FAKE_SYMBOLS:-_ZN3c106failERKNSt7__cxx1112basic_string}"`,
 	"ldconfig": `echo "libgorltorch.so => /usr/local/lib/libgorltorch.so"`,
 	"g++": `
 echo "g++ $*" >>"$MACHINE/log"
 case " $* " in
 *" -dumpmachine "*) echo plain; exit ;;
 *" -dumpfullversion "*) echo 12; exit ;;
-*" -std=c++20 -fsyntax-only "*) exit 0 ;;
+*" -std=c++20 -fsyntax-only "*) exit "${FAKE_OLD_COMPILER:-0}" ;;
 esac
 while [ $# -gt 0 ] && [ "$1" != -o ]; do shift; done
 [ $# -gt 0 ] || exit 0
+echo half >"$2"
+case $FAKE_GPP in
+fail) echo "error writing to /tmp/x.s: No space left on device" >&2; exit 1 ;;
+killed) kill -9 "$(cat "$MACHINE/pid")" ;;
+esac
 echo built >"$2"`,
 	"python3": `
 case "$*" in
 --version) echo "Python 3.5.2" ;;
-"-c "*) exit 0 ;;
-"-m pip --version") echo "pip 24.0 from x" ;;
+"-c "*) exit "${FAKE_OLD_PYTHON:-0}" ;;
+"-m pip --version") [ "$FAKE_PIP" = none ] && exit 1; echo "pip 24.0 from x" ;;
 "-m pip download "*)
 	while [ "$1" != -d ]; do shift; done
 	read -r requirement hash <"$4"
 	echo "pip $requirement $hash" >>"$MACHINE/log"
 	case $FAKE_PIP in
+	network) echo "NewConnectionError: Failed to establish a new connection" >&2; exit 1 ;;
+	full) echo "ERROR: [Errno 28] No space left on device" >&2; exit 1 ;;
+	absent) echo "ERROR: No matching distribution found for $requirement" >&2; exit 1 ;;
 	killed) kill -9 "$(cat "$MACHINE/pid")"; exit 1 ;;
 	esac
 	cp "$MACHINE/wheels/${requirement%%==*}.whl" "$2" ;;
@@ -106,6 +114,12 @@ func (m *machine) tool(name, body string) {
 	must.Do(m.t, os.WriteFile(path, []byte("#!"+filepath.Join(m.root, "bin", "bash")+"\n"+body+"\n"), 0o755))
 }
 
+// without removes a program.
+func (m *machine) without(name string) {
+	m.t.Helper()
+	must.Do(m.t, os.Remove(filepath.Join(m.root, "bin", name)))
+}
+
 // wheel makes a wheel with the given files. A name may be followed by = and the content.
 func (m *machine) wheel(name string, files ...string) {
 	m.t.Helper()
@@ -152,8 +166,12 @@ func (m *machine) succeeds(script string, env ...string) string {
 
 // log returns what the fake programs were called with, and empties it.
 func (m *machine) log() string {
+	m.t.Helper()
 	path := filepath.Join(m.root, "log")
-	data, _ := os.ReadFile(path)
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		m.t.Fatal(err)
+	}
 	os.Remove(path)
 	return string(data)
 }
@@ -163,22 +181,27 @@ func (m *machine) tree(folder string) map[string]string {
 	m.t.Helper()
 	found := map[string]string{}
 	root := filepath.Join(m.root, folder)
-	must.Do(m.t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && path == root {
 			return fs.SkipAll
 		}
-		if err != nil || entry.IsDir() {
+		if err != nil {
 			return err
 		}
 		name, _ := filepath.Rel(root, path)
-		if target, err := os.Readlink(path); err == nil {
+		switch {
+		case entry.Type().IsRegular():
+			data, err := os.ReadFile(path)
+			found[name] = string(data)
+			return err
+		case entry.Type() == fs.ModeSymlink:
+			target, err := os.Readlink(path)
 			found[name] = "-> " + target
-			return nil
+			return err
 		}
-		data, err := os.ReadFile(path)
-		found[name] = string(data)
-		return err
-	}))
+		return nil
+	})
+	must.Do(m.t, err)
 	return found
 }
 

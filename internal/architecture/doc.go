@@ -1,3 +1,3 @@
-// Package architecture holds tests and no code: they hold what docs/architecture.md says of packages and names against
-// the code.
+// Package architecture holds tests and no code: they draw the packages and what they import from the code, and hold
+// docs/architecture.md with its picture against it.
 package architecture

@@ -2,7 +2,6 @@ package docgen_test
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
@@ -25,7 +25,11 @@ func pages(t *testing.T) []string {
 // within lists the pages of a folder, without those of its folders.
 func within(t *testing.T, folder string) []string {
 	t.Helper()
-	return must.Get(filepath.Glob(filepath.Join(root, filepath.FromSlash(folder), "*.md")))(t)
+	list, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(folder), "*.md"))
+	if err != nil || len(list) == 0 {
+		t.Fatalf("pages of %s: %v, %v", folder, list, err)
+	}
+	return list
 }
 
 func read(t *testing.T, path string) string {
@@ -145,14 +149,33 @@ func TestLinks(t *testing.T) {
 	for _, page := range append(pages(t), filepath.Join(root, "CHANGELOG.md")) {
 		for _, found := range mdLink.FindAllStringSubmatch(fenced.ReplaceAllString(read(t, page), ""), -1) {
 			target := found[1] + found[2]
-			if strings.Contains(target, ":") { // of another site
+			if regexp.MustCompile(`^[a-z]+:`).MatchString(target) {
 				continue
 			}
 			file, anchor, _ := strings.Cut(target, "#")
-			path := filepath.Join(filepath.Dir(page), cmp.Or(file, filepath.Base(page)))
-			if _, err := os.Stat(path); err != nil || anchor != "" && !anchors(read(t, path))[anchor] {
-				t.Errorf("%s links to %s, which is not there", filepath.Base(page), target)
+			path := page
+			if file != "" {
+				path = filepath.Join(filepath.Dir(page), file)
 			}
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("%s links to %s, which is not there", filepath.Base(page), target)
+				continue
+			}
+			if anchor != "" && !anchors(read(t, path))[anchor] {
+				t.Errorf("%s links to %s, but there is no such heading", filepath.Base(page), target)
+			}
+		}
+	}
+}
+
+// TestIndexIsComplete keeps docs/index.md leading to every guide and every page of the reference.
+func TestIndexIsComplete(t *testing.T) {
+	index := read(t, filepath.Join(root, "docs", "index.md"))
+	for _, page := range slices.Concat(within(t, "docs"), within(t, "docs/reference")) {
+		name, err := filepath.Rel(filepath.Join(root, "docs"), page)
+		must.Do(t, err)
+		if name != "index.md" && !strings.Contains(index, "("+filepath.ToSlash(name)+")") {
+			t.Errorf("docs/index.md does not link to %s", name)
 		}
 	}
 }
@@ -161,9 +184,16 @@ func TestLinks(t *testing.T) {
 func anchors(page string) map[string]bool {
 	all := map[string]bool{}
 	for _, found := range heading.FindAllStringSubmatch(blocks.ReplaceAllString(page, ""), -1) {
-		all[strings.ReplaceAll(strings.ToLower(punctuation.ReplaceAllString(found[1], "")), " ", "-")] = true
+		slug := strings.Map(func(r rune) rune {
+			switch {
+			case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
+				return unicode.ToLower(r)
+			case r == ' ':
+				return '-'
+			}
+			return -1
+		}, found[1])
+		all[slug] = true
 	}
 	return all
 }
-
-var punctuation = regexp.MustCompile(`[^\pL\pN _-]`)

@@ -1,7 +1,6 @@
 package docgen_test
 
 import (
-	"errors"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -30,16 +29,26 @@ var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
 
 // TestPopulationFilesAreAccepted reads the files in the guides as launchers and members do.
 func TestPopulationFilesAreAccepted(t *testing.T) {
+	files := 0
 	for _, page := range []string{"pbt.md", "pbt-cluster.md", "reference/pbt-yaml.md"} {
 		for i, found := range yamlBlock.FindAllStringSubmatch(read(t, filepath.Join(root, "docs", page)), -1) {
-			_, err := preset.FromYAML([]byte(found[1]))
-			f, launcher := launch.Parse([]byte(found[1]))
-			if err = errors.Join(err, launcher); err == nil && f.Launcher.Kubernetes.Image != "" {
-				_, err = launch.Kubernetes(f)
-			}
-			if err != nil {
+			files++
+			if _, err := preset.FromYAML([]byte(found[1])); err != nil {
 				t.Errorf("%s, file %d: %v", page, i+1, err)
 			}
+			f, err := launch.Parse([]byte(found[1]))
+			if err != nil {
+				t.Errorf("%s, file %d: %v", page, i+1, err)
+				continue
+			}
+			if f.Launcher.Kubernetes.Image != "" {
+				if _, err := launch.Kubernetes(f); err != nil {
+					t.Errorf("%s, file %d: %v", page, i+1, err)
+				}
+			}
 		}
+	}
+	if files < 5 {
+		t.Errorf("only %d files were found", files)
 	}
 }
