@@ -92,6 +92,26 @@ func populationResumes(t *testing.T, newEnv func() envs.Env, sample map[string]e
 	}
 }
 
+// Members that share an environment or an agent are refused before the population trains. (Networks that agents share
+// are in TestNetworkBelongsToOneAgent of package agents.)
+func TestPopulationSharesNothing(t *testing.T) {
+	for _, what := range []string{"environment", "agent"} {
+		env := lessons(t, 4, true)
+		agent := smallPPO(t, env.Spaces(), 1, nil)
+		refused(pbt.New(pbt.Options{Members: 2, Objective: "episode.return", IntervalSteps: 40, TotalSteps: 80,
+			Parallel: 1, Strategy: strategy.IsaacLab{}, Explore: explore.Mutation{},
+			New: func(m pbt.Member) (pbt.Trainee, error) {
+				if what == "agent" {
+					same := func() (agents.Agent, error) { return agent, nil }
+					return trainers.NewTrainee(lessons(t, 4, true), same, trainers.Config{})
+				}
+				build := func() (agents.Agent, error) { return smallPPO(t, env.Spaces(), m.Seed, nil), nil }
+				return trainers.NewTrainee(env, build, trainers.Config{})
+			}}))(t, what, "members 0 and 1 have the same "+what)
+		must(t, errors.Join(agent.Close(), env.Close()))
+	}
+}
+
 // A population whose members cannot be evaluated is refused before anything is trained.
 func TestPopulationChecksEvaluation(t *testing.T) {
 	refused(pbt.New(pbt.Options{Members: 2, Objective: "episode.return", IntervalSteps: 64, TotalSteps: 128,

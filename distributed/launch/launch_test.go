@@ -158,6 +158,18 @@ rank 2: rank 2 of 3, 2 of 3 here, attempt 0, a socket, by gorl's launcher
 	}
 }
 
+// A launcher on each of several machines starts the ranks of that machine.
+func TestRanksOfSeveralMachines(t *testing.T) {
+	within := distributed.Place{Rank: 1, Size: 2, LocalSize: 1, Address: "10.1.2.3:7000", Run: "7.0/3", Attempt: 3}
+	_, stderr, err := run(t.Context(), t, launch.Options{Count: 2, Within: within}, "place")
+	want := `rank 2: rank 2 of 4, 0 of 2 here, attempt 3, 10.1.2.3, by gorl's launcher
+rank 3: rank 3 of 4, 1 of 2 here, attempt 3, 10.1.2.3, by gorl's launcher
+`
+	if err != nil || stderr != want {
+		t.Errorf("%v,\n%swant\n%s", err, stderr, want)
+	}
+}
+
 // When a rank fails all are ended and started again.
 func TestRanksStartAgain(t *testing.T) {
 	stdout, stderr, err := run(t.Context(), t, launch.Options{Count: 2, MaxRestarts: 2}, "a0:1:exit=9", "a1:0:kill",
