@@ -6,14 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -74,21 +72,13 @@ func interrupted(t *testing.T, every func() int64, build func(stop func()) *colo
 // compare checks that two populations ended alike, down to the bytes of their journals and best snapshots.
 func compare(t *testing.T, whole, resumed *Population) {
 	t.Helper()
-	if d := cmp.Diff(lines(t, whole.Journal()), lines(t, readJournal(t, resumed.opt.Directory))); d != "" {
-		t.Errorf("the journals differ: %s", d)
-	}
-	if d := cmp.Diff(whole.Generation(), resumed.Generation(), cmpopts.EquateNaNs()); d != "" {
-		t.Errorf("the members differ: %s", d)
-	}
+	must.Equal(t, "the journal", lines(t, whole.Journal()), lines(t, readJournal(t, resumed.opt.Directory)))
+	must.Equal(t, "the members", whole.Generation(), resumed.Generation(), cmpopts.EquateNaNs())
 	for id, m := range whole.Generation().Members {
 		if m.Failed { // the weights of a failed member are not saved
 			continue
 		}
-		a, errA := whole.Trainee(id).Snapshot()
-		b, errB := resumed.Trainee(id).Snapshot()
-		if errA != nil || errB != nil {
-			t.Fatal(errA, errB)
-		}
+		a, b := must.Get(whole.Trainee(id).Snapshot())(t), must.Get(resumed.Trainee(id).Snapshot())(t)
 		if !bytes.Equal(a.Arrays["parameters"].Data, b.Arrays["parameters"].Data) {
 			t.Errorf("member %d has other weights", id)
 		}
@@ -103,8 +93,7 @@ func compare(t *testing.T, whole, resumed *Population) {
 // readJournal returns the merged journal of a directory.
 func readJournal(t *testing.T, dir string) []journal.Event {
 	t.Helper()
-	events := must.Get(journal.Read(dir))(t)
-	return events
+	return must.Get(journal.Read(dir))(t)
 }
 
 // lines are events as text.
@@ -112,8 +101,7 @@ func lines(t *testing.T, events []journal.Event) string {
 	t.Helper()
 	var b strings.Builder
 	for _, e := range events {
-		data := must.Get(json.Marshal(e))(t)
-		b.Write(append(data, '\n'))
+		b.Write(append(must.Get(json.Marshal(e))(t), '\n'))
 	}
 	return b.String()
 }
@@ -141,6 +129,5 @@ func contents(t *testing.T, dir string) map[string]string {
 
 func read(t *testing.T, elem ...string) []byte {
 	t.Helper()
-	data := must.Get(os.ReadFile(filepath.Join(elem...)))(t)
-	return data
+	return must.Read(t, filepath.Join(elem...))
 }

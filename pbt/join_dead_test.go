@@ -134,7 +134,6 @@ func TestWorkerBeatsWhileTraining(t *testing.T) {
 		}
 		return nil
 	})
-	if r.train(t, 0); r.errs[0] != nil {
-		t.Error(r.errs[0])
-	}
+	r.train(t, 0)
+	must.Do(t, r.errs[0])
 }

@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -85,9 +84,7 @@ func TestWorkerCorruptPeer(t *testing.T) {
 		return nil
 	}})
 	r.mustTrain(t)
-	if d := cmp.Diff(lines(t, mustTrain(t, newColony(4).opt).Journal()), lines(t, r.journal(t))); d != "" {
-		t.Errorf("the journals differ: %s", d)
-	}
+	must.Equal(t, "the journal", lines(t, mustTrain(t, newColony(4).opt).Journal()), lines(t, r.journal(t)))
 }
 
 // TestWorkerWaitsForRescue: who fails before anybody has published waits until somebody has. If nobody is left to wait

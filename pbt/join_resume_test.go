@@ -2,7 +2,6 @@ package pbt
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -41,9 +40,8 @@ func TestWorkerState(t *testing.T) {
 		}
 		return err
 	}
-	if r.train(t, 0); r.errs[0] != nil {
-		t.Fatal(r.errs[0])
-	}
+	r.train(t, 0)
+	must.Do(t, r.errs[0])
 	at[250] = dir
 	r.faults.train = nil
 	for steps, dir := range at {
@@ -67,16 +65,11 @@ func TestWorkerOutdatesItsRecords(t *testing.T) {
 	store := folder(t, t.TempDir(), 2)
 	r := newProcesses(2, store)
 	r.opt.TotalSteps, r.opt.Asynchronous = 80, true
-	if r.train(t, 0); r.errs[0] != nil {
-		t.Fatal(r.errs[0])
-	}
-	lease, err := store.Join(t.Context(), 0)
-	if err == nil {
-		_, err = lease.Publish(workspace.Record{Member: 0, Iteration: 2, Copies: 1, Steps: 100, Parent: 1}, nil)
-	}
-	if err = errors.Join(err, lease.Release()); err != nil {
-		t.Fatal(err)
-	}
+	r.train(t, 0)
+	must.Do(t, r.errs[0])
+	lease := must.Get(store.Join(t.Context(), 0))(t)
+	must.Get(lease.Publish(workspace.Record{Member: 0, Iteration: 2, Copies: 1, Steps: 100, Parent: 1}, nil))(t)
+	must.Do(t, lease.Release())
 	r.opt.TotalSteps = 500
 	w := r.join(t, 0)
 	defer w.Close()

@@ -61,8 +61,7 @@ func (r *processes) join(t *testing.T, id int) *Population {
 	if r.adjust != nil {
 		r.adjust(id, &place, &opt)
 	}
-	s := must.Get(Join(t.Context(), opt, place))(t)
-	return s
+	return must.Get(Join(t.Context(), opt, place))(t)
 }
 
 // train joins members and trains them to the end of each.
@@ -103,11 +102,8 @@ func (r *processes) journal(t *testing.T) []journal.Event {
 	for _, s := range r.workers {
 		journals = append(journals, s.Journal())
 	}
-	merged, err := journal.Merge(journals...)
-	if err == nil {
-		_, err = journalcheck.Replay(merged)
-	}
-	must.Do(t, err)
+	merged := must.Get(journal.Merge(journals...))(t)
+	must.Get(journalcheck.Replay(merged))(t)
 	return merged
 }
 
@@ -118,8 +114,7 @@ func status(p *Population) strategy.Status { return p.Generation().Members[0] }
 
 func folder(t *testing.T, dir string, members int) *workspace.Folder {
 	t.Helper()
-	store := must.Get(workspace.OpenFolder(dir, members, workspace.FolderOptions{}))(t)
-	return store
+	return must.Get(workspace.OpenFolder(dir, members, workspace.FolderOptions{}))(t)
 }
 
 // trainApart trains members over a folder, each in a goroutine that joins again until train lets it end.
@@ -170,9 +165,7 @@ func toTheEnd(ctx context.Context, _, _ int, _ *colony, s *Population) error {
 func compareWorkspace(t *testing.T, want *Population, dir string) {
 	t.Helper()
 	events := readJournal(t, dir)
-	if d := cmp.Diff(lines(t, want.Journal()), lines(t, events)); d != "" {
-		t.Errorf("the journals differ: %s", d)
-	}
+	must.Equal(t, "the journal", lines(t, want.Journal()), lines(t, events))
 	checkStates(t, dir, events)
 }
 

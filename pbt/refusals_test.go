@@ -48,7 +48,8 @@ func TestNewRefuses(t *testing.T) {
 	initial := func(maps ...map[string]float64) options { return set(func(o *Options) { o.Initial = maps }) }
 	explorer := func(e explore.Explorer) options { return set(func(o *Options) { o.Explore = e }) }
 	reference := func(ids ...int) options { return set(func(o *Options) { o.Reference = ids }) }
-	build := func(f func(m Member, build func(Member) (Trainee, error)) (Trainee, error)) options {
+	type builder = func(Member) (Trainee, error)
+	build := func(f func(m Member, build builder) (Trainee, error)) options {
 		return func(c *colony) { c.opt.New = func(m Member) (Trainee, error) { return f(m, c.build) } }
 	}
 	agent := &struct{ weight float64 }{}
@@ -77,16 +78,14 @@ func TestNewRefuses(t *testing.T) {
 		"0: measure.evaluation_episodes needs": measure(Measure{EvaluationEpisodes: 2}),
 		`"optimizer" is "forget": want one of`: inherit(CopyOptions{Optimizer: "forget"}),
 		"inherit.moment_decay is 0; give":      inherit(CopyOptions{Optimizer: DecayPart}),
-		"member 2: out of luck": build(func(m Member, build func(Member) (Trainee, error)) (Trainee, error) {
+		"member 2: out of luck": build(func(m Member, build builder) (Trainee, error) {
 			if m.ID == 2 {
 				return nil, errors.New("out of luck")
 			}
 			return build(m)
 		}),
-		"member 0: panic: oh": set(func(o *Options) { o.New = func(Member) (Trainee, error) { panic("oh") } }),
-		"0: New returned nothing": set(func(o *Options) {
-			o.New = func(Member) (Trainee, error) { return nil, nil }
-		}),
+		"member 0: panic: oh":     set(func(o *Options) { o.New = func(Member) (Trainee, error) { panic("oh") } }),
+		"0: New returned nothing": build(func(Member, builder) (Trainee, error) { return nil, nil }),
 		"member 2: members 1 and 2 have the same trainee (*pbt.climber)": func(c *colony) {
 			c.opt.New = func(m Member) (Trainee, error) {
 				if m.ID == 2 {
@@ -96,8 +95,7 @@ func TestNewRefuses(t *testing.T) {
 				return c.build(m)
 			}
 		},
-		"member 1: members 0 and 1 have the same agent (*struct": build(func(m Member,
-			build func(Member) (Trainee, error)) (Trainee, error) {
+		"member 1: members 0 and 1 have the same agent (*struct": build(func(m Member, build builder) (Trainee, error) {
 			one, err := build(m)
 			return &holding{one, agent}, err
 		}),

@@ -16,8 +16,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -42,12 +40,10 @@ func TestMoreStepsContinue(t *testing.T) {
 		mustClose(t, p)
 		if total == 500 {
 			// The end at 175 was looked at as an end, and so may have given another best; the rest is the same.
-			if d := cmp.Diff(lines(t, want.Journal()), lines(t, readJournal(t, c.opt.Directory))); d != "" {
-				t.Errorf("the journals differ: %s", d)
-			}
+			must.Equal(t, "the journal", lines(t, want.Journal()), lines(t, readJournal(t, c.opt.Directory)))
 			after := contents(t, c.opt.Directory)
-			if d := cmp.Diff(before, after); before != nil && d != "" {
-				t.Errorf("a finished population changed %s", d)
+			if before != nil {
+				must.Equal(t, "the files of a finished population", before, after)
 			}
 			before = after
 		}
@@ -89,9 +85,7 @@ func TestDivergedContinues(t *testing.T) {
 		want := mustTrain(t, build(func() {}).opt)
 		stopped = false
 		got, breaks := interrupted(t, func() int64 { return 1 }, build)
-		if breaks != 1 {
-			t.Errorf("%d interruptions", breaks)
-		}
+		must.Is(t, breaks, 1, "interruptions")
 		compare(t, want, got)
 	}
 }
@@ -132,10 +126,8 @@ func TestKilled(t *testing.T) {
 		}
 	}
 	compare(t, want, mustTrain(t, c.opt))
-	files, err := filepath.Glob(filepath.Join(c.opt.Directory, "000", "state", "*"))
-	if err != nil || len(files) > 8 {
-		t.Errorf("snapshots pile up: %v, %v", files, err)
-	}
+	files := must.Get(filepath.Glob(filepath.Join(c.opt.Directory, "000", "state", "*")))(t)
+	must.Not(t, len(files) > 8, "snapshots pile up: %v", files)
 }
 
 // TestDamagedFilesAreNotUsed damages the state or a snapshot, and expects the population of one save before.

@@ -89,13 +89,9 @@ func TestEditAgents(t *testing.T) {
 			}
 			b := ampAgent(t, done.Architectures)
 			must.Do(t, b.Restore(agenttest.Through(t, done.Snapshot)))
-			if d := agenttest.Differences(done.Snapshot, agenttest.Snapshot(t, b)); len(d) > 0 {
-				t.Errorf("%v: the snapshot restored differs in %q", e, d)
-			}
+			must.Same(t, agenttest.Differences(done.Snapshot, agenttest.Snapshot(t, b)), nil, "%v: differences", e)
 			if how == PreserveFunction && strings.HasPrefix(string(e.Kind), "add") {
-				if d := difference(same, decisions(t, b)); !(d <= 1e-5) {
-					t.Errorf("%v changes decisions by %g", e, d)
-				}
+				must.Near(t, difference(same, decisions(t, b)), 0, 1e-5, "change of decisions by %v", e)
 			}
 			steps := done.Snapshot.Values["optimizer_steps"].(map[string]any)
 			for optimizer, n := range steps {
@@ -111,9 +107,7 @@ func TestEditAgents(t *testing.T) {
 		}
 	}
 	// the snapshot is as it was, too
-	if d := agenttest.Differences(snap, agenttest.Snapshot(t, a)); len(d) > 0 {
-		t.Errorf("%q of the agent before have changed", d)
-	}
+	must.Same(t, agenttest.Differences(snap, agenttest.Snapshot(t, a)), nil, "changes of the agent before")
 }
 
 // editNetworks changes the policy by the edit, and the other networks by what limits made of it.

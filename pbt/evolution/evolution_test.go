@@ -210,11 +210,17 @@ func TestEliteAndCheckpoints(t *testing.T) {
 		agenttest.Differences(best.Snapshot, must.Get(elite.Snapshot())(t)))
 	files := must.Get(filepath.Glob(filepath.Join(o.Directory, "checkpoints", "*", "*.safetensors")))(t)
 	must.Is(t, len(files), 4*2, "checkpoints of 1080 steps, after 540 and 900")
+	wantInTable(t, e, "last mutation", "learning_rate", "policy 4→[")
+}
+
+// wantInTable checks that the table of an evolution has all parts.
+func wantInTable(t *testing.T, e *evolution.Evolution, parts ...string) {
+	t.Helper()
 	var table strings.Builder
 	must.Do(t, e.WriteTable(&table))
-	for _, want := range []string{"last mutation", "learning_rate", "policy 4→["} {
-		if !strings.Contains(table.String(), want) {
-			t.Errorf("the table has no %q:\n%s", want, table.String())
+	for _, part := range parts {
+		if !strings.Contains(table.String(), part) {
+			t.Errorf("the table has no %q:\n%s", part, table.String())
 		}
 	}
 }

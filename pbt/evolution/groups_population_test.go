@@ -109,13 +109,7 @@ func pair(centralised bool, game rendezvous, onStep func() error) func(m pbt.Mem
 // checkGroups checks that each of two kinds of agents has networks of its own after a few generations, and that the
 // table shows them by agent.
 func checkGroups(t *testing.T, o evolution.Options, e *evolution.Evolution) {
-	var table strings.Builder
-	must.Do(t, e.WriteTable(&table))
-	for _, want := range []string{"speaker_0.policy 2→", "listener_0.value ", "listener_0.learning_rate"} {
-		if !strings.Contains(table.String(), want) {
-			t.Errorf("the table has no %q:\n%s", want, table.String())
-		}
-	}
+	wantInTable(t, e, "speaker_0.policy 2→", "listener_0.value ", "listener_0.learning_rate")
 	own := 0
 	for id := range o.Members {
 		all := must.Get(evolution.Architectures(must.Get(e.Population().Trainee(id).Snapshot())(t)))(t)
@@ -124,9 +118,7 @@ func checkGroups(t *testing.T, o evolution.Options, e *evolution.Evolution) {
 			own++
 		}
 	}
-	if own == 0 {
-		t.Error("no member has networks that differ: this shows little")
-	}
+	must.Not(t, own == 0, "no member has networks that differ: this shows little")
 }
 
 // The fitness is the sum over all agents, of those that leave early as well (AgileRL's defect 7). A fitness that never
@@ -139,8 +131,5 @@ func TestGroupsFitness(t *testing.T) {
 	for _, r := range e.Table().Rows {
 		must.Is(t, r.Objective, 4*1+7*10, "the fitness of member %d", r.Member)
 	}
-	var table strings.Builder
-	if err := e.WriteTable(&table); err != nil || !strings.Contains(table.String(), "selected by chance") {
-		t.Errorf("%v; no note on a fitness that is always the same:\n%s", err, table.String())
-	}
+	wantInTable(t, e, "selected by chance")
 }

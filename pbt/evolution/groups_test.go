@@ -112,14 +112,14 @@ func TestGroupEdits(t *testing.T) {
 				m := only(func(m *Mutations) {
 					m.Architecture, m.Limits, m.NetworkLimits, m.Strict = 1, least, c.limits, strict
 				})
-				e := must.Get(NewEvolver(m, registryOf(t, snap), snap, values))(t)
-				before := groupsOf(t, snap)
+				e := must.Get(NewEvolver(m, must.Get(RegistryOf(snap))(t), snap, values))(t)
+				before := must.Get(Architectures(snap))(t)
 				next, text, err := e.edit(snap, kindArchitecture, drawing(t, snap, c.agent, c.edit))
 				must.Do(t, err)
 				if text != c.text && !strict {
 					t.Errorf("%q, want %q", text, c.text)
 				}
-				after := groupsOf(t, next)
+				after := must.Get(Architectures(next))(t)
 				for network, was := range before {
 					is := after[network]
 					limits := e.edits.of(network)
@@ -144,42 +144,28 @@ func TestGroupEdits(t *testing.T) {
 					if strict {
 						steps = 0
 					}
-					if got := layout.Map(agent.Values, layout.OptimizerSteps)["optimizer"]; got != steps {
-						t.Errorf("strict %t: optimizer of %d has %v steps behind it, want %d", strict, i, got, steps)
-					}
+					got := layout.Map(agent.Values, layout.OptimizerSteps)["optimizer"]
+					must.Is(t, got, any(steps), "strict %t: steps behind the optimizer of %d", strict, i)
 					if i == c.agent || strict {
 						continue
 					}
 					was, _ := layout.MemberOf(snap, i)
 					is, _ := layout.MemberOf(next, i)
-					if d := agenttest.Differences(was, is); len(d) > 0 {
-						t.Errorf("agent %d, which was not drawn, differs in %v", i, d)
-					}
+					must.Same(t, agenttest.Differences(was, is), nil, "changes of agent %d, which was not drawn", i)
 				}
 				rebuilt := team(t, after)
 				must.Do(t, rebuilt.Restore(agenttest.Through(t, next)))
-				if d := agenttest.Differences(next, agenttest.Snapshot(t, rebuilt), "policy"); len(d) > 0 {
-					t.Errorf("strict %t: the agent built from the snapshot differs in %v", strict, d)
-				}
+				differences := agenttest.Differences(next, agenttest.Snapshot(t, rebuilt), "policy")
+				must.Same(t, differences, nil, "strict %t: differences of the agent built from the snapshot", strict)
 			}
 		})
 	}
 }
 
-func registryOf(t *testing.T, snap *checkpoint.Snapshot) Registry {
-	t.Helper()
-	return must.Get(RegistryOf(snap))(t)
-}
-
-func groupsOf(t *testing.T, snap *checkpoint.Snapshot) map[string]description.Architecture {
-	t.Helper()
-	return must.Get(Architectures(snap))(t)
-}
-
 // policiesOf are the policies of mixed in order.
 func policiesOf(t *testing.T, snap *checkpoint.Snapshot) []description.Architecture {
 	t.Helper()
-	all := groupsOf(t, snap)
+	all := must.Get(Architectures(snap))(t)
 	return []description.Architecture{all["speaker.policy"], all["listener.policy"], all["watcher.policy"]}
 }
 
@@ -205,7 +191,7 @@ func TestGroupMutations(t *testing.T) {
 		values[name+".learning_rate"] = math.Pow(10, -3-float64(i))
 	}
 	evolver := func(set func(m *Mutations)) *Evolver {
-		return must.Get(NewEvolver(only(set), registryOf(t, snap), snap, values))(t)
+		return must.Get(NewEvolver(only(set), must.Get(RegistryOf(snap))(t), snap, values))(t)
 	}
 	// changed returns the hyperparameters and the agents that a mutation changes.
 	changed := func(e *Evolver, seed uint64) (keys []string, agents []int, what string) {

@@ -72,18 +72,15 @@ func checkGrowth(t *testing.T, a description.Architecture, arrays map[string]che
 	t.Helper()
 	before := answers(network(t, a, outputs, arrays))
 	grown, wider := applyEdit(t, a, arrays, e, PreserveFunction)
-	if d := difference(before, answers(network(t, grown, outputs, wider))); !(d <= tolerance) {
-		t.Errorf("%v changes outputs by %g", e, d)
-	}
+	change := difference(before, answers(network(t, grown, outputs, wider)))
+	must.Near(t, change, 0, tolerance, "change of outputs by %v", e)
 	back := e
 	back.Kind = editKind(strings.Replace(string(e.Kind), "add", "remove", 1))
 	if e.Kind == changeKernel {
 		back.Kernel = a.Parts[0].Convolutions[e.Layer].Kernel
 	}
 	again, narrow := applyEdit(t, grown, wider, back, PreserveFunction)
-	if !again.Equal(a) {
-		t.Errorf("%v and back is %v, not %v", e, again, a)
-	}
+	must.Not(t, !again.Equal(a), "%v and back is %v, not %v", e, again, a)
 	for p, x := range arrays {
 		// What was added to a bias and taken away again is rounded.
 		if d := difference(floats(t, x), floats(t, narrow[p])); d > 1e-6 &&
@@ -184,9 +181,8 @@ func TestRandomEdits(t *testing.T) {
 				}
 				continue
 			}
-			if err := within(to, l); err != nil {
-				t.Fatalf("%v of %v: %v", e, a, err)
-			}
+			err := within(to, l)
+			must.Not(t, err != nil, "%v of %v: %v", e, a, err)
 			how := []Preserve{PreserveFunction, PreserveFunction, PreserveOverlap}[rng.IntN(3)]
 			applied[string(done.Kind)+" "+string(how)]++
 			arrays = must.Get(rewire(arrays, "policy/", a, to, done, how, rng))(t)

@@ -58,7 +58,5 @@ func checkMemory(t *testing.T, o evolution.Options, e *evolution.Evolution) {
 			t.Errorf("member %d has a state of shape %v, and %v", id, state, shapes["policy"])
 		}
 	}
-	if len(discriminators) < 2 {
-		t.Error("no discriminator evolved")
-	}
+	must.Not(t, len(discriminators) < 2, "no discriminator evolved")
 }

@@ -59,9 +59,7 @@ func TestRefusals(t *testing.T) {
 func TestInstall(t *testing.T) {
 	dir := t.TempDir()
 	install := func(text string) (f *File, path string, err error) {
-		if f, err = Parse([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		f = must.Get(Parse([]byte(text)))(t)
 		f.Directory = dir
 		path, err = f.Install()
 		return f, path, err
@@ -70,10 +68,8 @@ func TestInstall(t *testing.T) {
 	if err != nil || path != filepath.Join(dir, "pbt_workspace", ConfigFile) {
 		t.Fatalf("it is at %s, %v", path, err)
 	}
-	if _, _, err := install("launcher: {slice: 7}\npbt: {total_steps: 100, mutation: {a: mutate_float}, " +
-		"num_policies: 2}"); err != nil {
-		t.Errorf("the same again: %v", err)
-	}
+	_, _, err = install("launcher: {slice: 7}\npbt: {total_steps: 100, mutation: {a: mutate_float}, num_policies: 2}")
+	must.Do(t, err)
 	grown, _, err := install("pbt: {num_policies: 2, total_steps: 300, mutation: {a: mutate_float}}")
 	if err != nil || len(grown.Notes) != 1 || !strings.Contains(grown.Notes[0],
 		"total_steps has grown from 100 to 300") {

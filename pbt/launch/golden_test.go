@@ -16,8 +16,7 @@ import (
 // and when, "----", and what the schedule does.
 func TestGoldenSchedule(t *testing.T) {
 	dialogue.Run(t, "testdata/turns/*.txt", func(t *testing.T, c dialogue.Case) string {
-		return drive(t,
-			strings.Join(c.Words, " "), c.Input)
+		return drive(t, strings.Join(c.Words, " "), c.Input)
 	})
 }
 
@@ -28,11 +27,9 @@ func TestGoldenClusters(t *testing.T) {
 	dialogue.Run(t, files, func(t *testing.T, c dialogue.Case) string {
 		f := must.Get(Parse([]byte(strings.Join(c.Input, "\n"))))(t)
 		if c.Words[0] == "kubernetes" {
-			manifests := must.Get(Kubernetes(f))(t)
-			return string(manifests)
+			return string(must.Get(Kubernetes(f))(t))
 		}
-		job := must.Get(Slurm(f))(t)
-		return job.Script
+		return must.Get(Slurm(f))(t).Script
 	})
 }
 
@@ -66,9 +63,7 @@ func drive(t *testing.T, settings string, happened []string) string {
 			}
 			member := 0
 			if len(words) > 1 {
-				if member, err = strconv.Atoi(words[1]); err != nil {
-					t.Fatal(err)
-				}
+				member = must.Get(strconv.Atoi(words[1]))(t)
 			}
 			switch words[0] {
 			case "beat":
@@ -79,9 +74,7 @@ func drive(t *testing.T, settings string, happened []string) string {
 				if n, err := strconv.Atoi(words[2]); err == nil {
 					status, how = n, ""
 				}
-				if s.seats[member].state != running {
-					t.Fatalf("%s: member %d does not run", text, member)
-				}
+				must.Is(t, s.seats[member].state, running, "%s: the state of member %d", text, member)
 				again, ok := s.exited(member, status, how, now)
 				fmt.Fprintf(&out, " | %d %s", member, s.seats[member].state)
 				if note := s.seats[member].note; note != "" {

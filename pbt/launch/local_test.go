@@ -39,8 +39,7 @@ func TestLocalised(t *testing.T) {
 		}
 	}
 	given := sections(LocalDevice)
-	got, err := localised(given, func(name string) string { return map[string]string{EnvLocal: "2"}[name] })
-	must.Do(t, err)
+	got := must.Get(localised(given, func(name string) string { return Vars{EnvLocal: "2"}[name] }))(t)
 	must.Equal(t, "the sections", sections("cuda:2"), got)
 	must.Equal(t, "the file has changed", sections(LocalDevice), given)
 	// Without it nothing is asked of the environment, wrong or not.

@@ -59,9 +59,8 @@ func TestMemberEndsAtTheThirdInterrupt(t *testing.T) {
 	forever := make(chan struct{})
 	defer close(forever)
 	var stderr bytes.Buffer
-	if got := member(signals, &stderr, os.Getenv, func(context.Context) error { <-forever; return nil }); got != 130 {
-		t.Errorf("status %d, want 130", got)
-	}
+	got := member(signals, &stderr, os.Getenv, func(context.Context) error { <-forever; return nil })
+	must.Is(t, got, 130, "the status")
 }
 
 // script puts a program of a few lines of shell into a folder that comes first in PATH.

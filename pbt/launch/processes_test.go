@@ -27,8 +27,7 @@ func TestRanksKnowTheirPlaces(t *testing.T) {
 		"":        {"gpus 5,6,GPU-7,9 local 0 1", "gpus 5,6,GPU-7,9 local 2 3"},
 		"gpus: 4": {"gpus 5,6 local 0 1", "gpus GPU-7,9 local 0 1"},
 	} {
-		f := crew(
-			t, settings, `echo "rank $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE here," \
+		f := crew(t, settings, `echo "rank $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE here," \
 	"$GORL_PBT_RANKS ranks, outer '$TORCHELASTIC_RUN_ID', member $GORL_PBT_POLICY_IDX, run $GORL_RUN_ID" \
 	"at $MASTER_ADDR:$MASTER_PORT and $GORL_SOCKET, gpus $CUDA_VISIBLE_DEVICES local $GORL_PBT_LOCAL_IDX"`)
 		var out buffer
@@ -51,9 +50,7 @@ func TestRanksKnowTheirPlaces(t *testing.T) {
 			}
 			addresses = append(addresses, found[0][1])
 		}
-		if addresses[0] == addresses[1] {
-			t.Errorf("both members meet at %s", addresses[0])
-		}
+		must.Not(t, addresses[0] == addresses[1], "both members meet at %s", addresses[0])
 		wantIn(t, "the output", out.String(), "member 0: started as processes ", "member 1: finished")
 	}
 }

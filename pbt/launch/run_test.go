@@ -51,8 +51,7 @@ func (b *buffer) String() string {
 
 func written(t *testing.T, f *File, name string) string {
 	t.Helper()
-	data := must.Read(t, filepath.Join(f.Dir(), name))
-	return string(data)
+	return string(must.Read(t, filepath.Join(f.Dir(), name)))
 }
 
 func wantIn(t *testing.T, what, text string, parts ...string) {
@@ -83,9 +82,7 @@ echo "$GREETING on $CUDA_VISIBLE_DEVICES, $GORL_PBT_SLICE, $GORL_PBT_LOCAL_IDX, 
 	}
 	// A second run finds everything done and adds to the logs.
 	must.Do(t, Run(context.Background(), f, Options{}))
-	if n := strings.Count(written(t, f, "logs/000.log"), "hello"); n != 2 {
-		t.Errorf("the member's log has %d greetings after two runs, want 2", n)
-	}
+	must.Is(t, strings.Count(written(t, f, "logs/000.log"), "hello"), 2, "greetings in the member's log after two runs")
 }
 
 func TestRunNamesWhoGaveUp(t *testing.T) {
@@ -102,9 +99,7 @@ func TestRunLetsMembersTakeTurns(t *testing.T) {
 [ $GORL_PBT_SLICE = 2 ] && beat $((2 * n)) || exit 1
 [ $n = 3 ] || exit 75`)
 	must.Do(t, Run(context.Background(), f, Options{}))
-	if got := strings.Join(strings.Fields(written(t, f, "order")), ""); got != "012012012" {
-		t.Errorf("the turns were %s, want 012012012", got)
-	}
+	must.Is(t, strings.Join(strings.Fields(written(t, f, "order")), ""), "012012012", "the turns")
 }
 
 // held is a named pipe, and the line of a member that opens it: the pipe says that the process is there, and by its end

@@ -27,11 +27,8 @@ func TestTrainTakesTheFilesPlace(t *testing.T) {
 		if o.SaveSteps != 4 || o.Slack != 3 || o.Asynchronous {
 			t.Errorf("SaveSteps is %d, want 4, Slack %d, want 3, Asynchronous %t", o.SaveSteps, o.Slack, o.Asynchronous)
 		}
-		want := pbt.ProcessOptions{
-			Member: p.Member, Store: p.Store, Heartbeat: 7 * time.Second, Silence: 22 * time.Second,
-			RestartProcess: true,
-			Experiment:     "w",
-		}
+		want := pbt.ProcessOptions{Member: p.Member, Store: p.Store, Heartbeat: 7 * time.Second,
+			Silence: 22 * time.Second, RestartProcess: true, Experiment: "w"}
 		if !reflect.DeepEqual(*p, want) {
 			t.Errorf("the place is %+v, want %+v", *p, want)
 		}

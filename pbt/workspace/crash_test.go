@@ -116,9 +116,7 @@ func TestKillNine(t *testing.T) {
 	}
 	stop()
 	must.Do(t, <-reader)
-	if last == 0 {
-		t.Fatal("nothing was written")
-	}
+	must.Not(t, last == 0, "nothing was written")
 	// The next owner clears away what the killed have left.
 	s := join(t, f, 0)
 	mustPublish(t, s, record(0, last+1, 1e9))

@@ -174,13 +174,7 @@ func wantDamaged(t *testing.T, f *Folder, path string) {
 	if other := v.Members[1]; len(other.Records) != 1 || len(other.Damaged) > 0 {
 		t.Errorf("another member suffers: %+v", other)
 	}
-	snap, err := f.Fetch(p.Records[0])
-	if err == nil {
-		err = checkWeights(snap, 0, 2)
-	}
-	if err != nil {
-		t.Error(err)
-	}
+	must.Do(t, checkWeights(must.Get(f.Fetch(p.Records[0]))(t), 0, 2))
 }
 
 // A damaged best is passed over, listed by View, and replaced by the member's next offer.

@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
@@ -47,9 +45,7 @@ func TestKilledOwnerIsReplacedAtOnce(t *testing.T) {
 	f := openFolder(t, dir, 2, FolderOptions{LeaseTTL: time.Hour})
 	for range 3 {
 		p := start(t, "hold", dir, time.Hour)
-		if got := p.line(t); got != "joined" {
-			t.Fatal(got)
-		}
+		must.Is(t, p.line(t), "joined", "what the process says")
 		alive, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		_, err := f.Join(alive, 0)
 		cancel()
@@ -134,9 +130,7 @@ func TestOwnerOnAnotherMachine(t *testing.T) {
 		if len(joined) > 0 && !late {
 			t.Fatal("joined beside an owner that beats")
 		}
-		if err := <-joined; err != nil { // the owner is silent now
-			t.Fatal(err)
-		}
+		must.Do(t, <-joined) // the owner is silent now
 		if !late || ttl > limit {
 			return
 		}
@@ -160,11 +154,7 @@ func TestDamagedLease(t *testing.T) {
 		f := openFolder(t, dir, 2, FolderOptions{LeaseTTL: 200 * time.Millisecond})
 		s := join(t, f, 0)
 		path := filepath.Join(dir, "000", "lease-000001.json")
-		damage := func() {
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil { // in place
-				t.Fatal(err)
-			}
-		}
+		damage := func() { must.Do(t, os.WriteFile(path, []byte(text), 0o644)) } // in place
 		damage()
 		must.Do(t, s.Beat(Heartbeat{Phase: Training, Parent: -1}))
 		must.Get(decodeLease(must.Read(t, path), 0, 1))(t)
@@ -195,10 +185,8 @@ func TestLeaseOfThePast(t *testing.T) {
 		}
 		must.Do(t, s.Beat(Heartbeat{Phase: Training, Parent: -1}))
 	}
-	if got := files(t, filepath.Join(dir, "000")); !cmp.Equal(got, []string{"heartbeat.json", "lease-000005.json",
-		"lease-000006.json"}) {
-		t.Errorf("left are %v", got)
-	}
+	left := []string{"heartbeat.json", "lease-000005.json", "lease-000006.json"}
+	must.Equal(t, "the files left", left, files(t, filepath.Join(dir, "000")))
 }
 
 // Many want one lease, on one machine and on several, again and again: at no time do two have it.

@@ -3,7 +3,6 @@ package workspace
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -58,10 +57,8 @@ func start(t *testing.T, role, dir string, ttl time.Duration) *process {
 	p := &process{Cmd: exec.Command(os.Args[0])}
 	p.Env = append(os.Environ(), roleVariable+"="+role, folderVariable+"="+dir, ttlVariable+"="+ttl.String())
 	p.Stderr = &p.words
-	in, err := p.StdinPipe()
-	out, err2 := p.StdoutPipe()
-	must.Do(t, errors.Join(err, err2, p.Start()))
-	p.in, p.out = in, bufio.NewReader(out)
+	p.in, p.out = must.Get(p.StdinPipe())(t), bufio.NewReader(must.Get(p.StdoutPipe())(t))
+	must.Do(t, p.Start())
 	t.Cleanup(func() {
 		p.Process.Kill()
 		p.Wait()

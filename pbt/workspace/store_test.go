@@ -160,9 +160,8 @@ func TestARecordIsReplaced(t *testing.T) {
 		paths := []string{old.Weights.Path}
 		for i := range int64(2) { // to 000005-2 and, once that is free, back to 000005
 			next := must.Get(s.Publish(record(0, 5, 2), weights(0, 55+i)))(t)
-			if paths = append(paths, next.Weights.Path); paths[i] == paths[i+1] {
-				t.Error("weights were written over")
-			}
+			paths = append(paths, next.Weights.Path)
+			must.Not(t, paths[i] == paths[i+1], "weights were written over")
 			if i == 0 {
 				must.Do(t, checkWeights(must.Get(b.Fetch(old))(t), 0, 5))
 			}
@@ -243,9 +242,7 @@ func TestBest(t *testing.T) {
 					must.Do(t, checkWeights(must.Get(b.Fetch(best))(t), o.best, o.of))
 				}
 			}
-			if err := leases[0].PublishBest(record(0, 9, 1), nil, minimise); err == nil {
-				t.Error("a best without weights was accepted")
-			}
+			must.Refuse(t, leases[0].PublishBest(record(0, 9, 1), nil, minimise)) // without weights
 		})
 	}
 }
