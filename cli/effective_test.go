@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/runfile"
 )
@@ -79,10 +77,7 @@ func TestCheckHoldsEveryDefault(t *testing.T) {
 			here(t, "given.yaml", x.text)
 			printed, _ := gorl(t, 0, "train", "-c", "given.yaml", "--check")
 			absent(t, "p") // checking trains nothing
-			c, err := runfile.Parse([]byte(printed))
-			if err != nil {
-				t.Fatalf("%v\n%s", err, printed)
-			}
+			c := get(runfile.Parse([]byte(printed)))(t)
 			want := map[string]any{
 				"environment.max_episode_steps": 0, "agent.gae_lambda": 0.95,
 				"agent.learning_rate_scheduler_kwargs.start_factor":    1.0 / 3,
@@ -96,14 +91,11 @@ func TestCheckHoldsEveryDefault(t *testing.T) {
 			}
 			maps.Copy(want, x.has)
 			for key, value := range want {
-				if got := at(c, key); !cmp.Equal(got, value) {
-					t.Errorf("%s is %v, want %v", key, got, value)
-				}
+				same(t, key, value, at(c, key))
 			}
 			write(t, "effective.yaml", printed)
-			if again, _ := gorl(t, 0, "train", "-c", "effective.yaml", "--check"); again != printed {
-				t.Errorf("checked again it is (-first +again):\n%s", cmp.Diff(printed, again))
-			}
+			again, _ := gorl(t, 0, "train", "-c", "effective.yaml", "--check")
+			same(t, "what is printed of what was printed", printed, again)
 			first, _ := gorl(t, 0, "train", "-c", "given.yaml", "-q")
 			second, _ := gorl(t, 0, "train", "-c", "effective.yaml", "-q")
 			first, second = strings.TrimSpace(first), strings.TrimSpace(second)

@@ -32,9 +32,7 @@ func evaluated(t testing.TB, args ...string) evaluation {
 	t.Helper()
 	stdout, _ := gorl(t, 0, append([]string{"eval", "--json"}, args...)...)
 	var e evaluation
-	if err := json.Unmarshal([]byte(stdout), &e); err != nil {
-		t.Fatalf("%v:\n%s", err, stdout)
-	}
+	must(t, json.Unmarshal([]byte(stdout), &e))
 	return e
 }
 
@@ -103,14 +101,12 @@ func playsAlike(t *testing.T) {
 	env := get(catalog.New(map[string]any{"id": "CartPole", "num_envs": 4,
 		"velocities": policy.Spaces().Observation.Width() == 4}))(t)
 	defer env.Close()
-	step, err := env.Reset(5)
+	step := get(env.Reset(5))(t)
 	played, total := make([]int, 4), 0.0
-	for left := 8; left > 0 && err == nil; {
+	for left := 8; left > 0; {
 		actions := make([]float32, 4)
 		must(t, policy.ActBatch(step.Observations, actions))
-		if step, err = env.Step(actions); err != nil {
-			break
-		}
+		step = get(env.Step(actions))(t)
 		for _, e := range step.Episodes {
 			must(t, policy.Reset(e.Env))
 			if played[e.Env] < 2 {
@@ -120,9 +116,7 @@ func playsAlike(t *testing.T) {
 			}
 		}
 	}
-	if err != nil || got.Figures["return"].Mean != total {
-		t.Errorf("gorl eval's return is %g, the exported policy's %g (%v)", got.Figures["return"].Mean, total, err)
-	}
+	same(t, "the return of gorl eval is not the exported policy's", total, got.Figures["return"].Mean)
 }
 
 // A best checkpoint that is damaged is named, and no other plays or is exported in its place unless it is asked for.

@@ -27,14 +27,12 @@ func TestLearnSelfPlay(t *testing.T) {
 	}
 	text, _ := gorl(t, 0, "train", "--example", "self-play")
 	write(t, "run.yaml", text)
-	random := selfplay.PlayerFunc(func(rng *rand.Rand, observation, _, action []float32) error {
-		action[0] = tictactoe.Random(observation, rng)
-		return nil
-	})
-	perfect := selfplay.PlayerFunc(func(rng *rand.Rand, observation, _, action []float32) error {
-		action[0] = tictactoe.Perfect(observation, rng)
-		return nil
-	})
+	player := func(choose func([]float32, *rand.Rand) float32) selfplay.Player {
+		return selfplay.PlayerFunc(func(rng *rand.Rand, observation, _, action []float32) error {
+			action[0] = choose(observation, rng)
+			return nil
+		})
+	}
 	for _, seed := range []string{"1", "2", "3"} {
 		dir := "runs/seed" + seed
 		gorl(t, 0, "train", "--config", "run.yaml", "-q", "-s", "pbt.seed="+seed, "-s", "pbt.workspace=seed"+seed)
@@ -48,13 +46,13 @@ func TestLearnSelfPlay(t *testing.T) {
 			must(t, err)
 			return wins, draws, 1000 - wins - draws
 		}
-		wins, draws, losses := match(random)
+		wins, draws, losses := match(player(tictactoe.Random))
 		t.Logf("seed %s: member %d, rating %.0f; random player: %d won, %d drawn, %d lost", seed, best.Member,
 			best.Objective, wins, draws, losses)
 		if losses > 0 {
 			t.Errorf("seed %s: %d of 1,000 games were lost to the random player", seed, losses)
 		}
-		wins, draws, losses = match(perfect)
+		wins, draws, losses = match(player(tictactoe.Perfect))
 		t.Logf("seed %s: perfect player: %d won, %d drawn, %d lost", seed, wins, draws, losses)
 		if draws < 900 {
 			t.Errorf("seed %s: %d of 1,000 games were drawn with the perfect player; want 900", seed, draws)

@@ -31,8 +31,7 @@ func init() {
 func TestList(t *testing.T) {
 	for call, patterns := range map[string][]string{
 		"list": {`(?m)^environments +environment.id +Acrobot, .*CartPole, CartPolePixels`,
-			`(?m)^agents +agent.class +AMP, IPPO, MAPPO, PPO$`,
-			`Bilinear`,
+			`(?m)^agents +agent.class +AMP, IPPO, MAPPO, PPO$`, `Bilinear`,
 			`(?m)^pbt +preset +isaacgymenvs, isaaclab,`, "gorl list KIND"},
 		"list environments": {`(?m)^Stopping `, `(?m) at +0 `,
 			`(?m)^CartPole +num_envs +1 +integer in \[1, 1048576\] +the number of`,

@@ -20,8 +20,7 @@ func TestSchedule(t *testing.T) {
 	gorl(t, 0, "train", "--resume", "runs/pole", "--schedule", "s.json", "-q")
 	for step, want := range map[string]float64{"32": 0.01, "96": 0.002, "128": 0.002} {
 		saved := load(t, "runs/pole/checkpoints/agent_"+step+".safetensors")
-		same(t, "the learning rate at "+step, want,
-			get(saved.Snapshot.Float("hyperparameters", "learning_rate"))(t))
+		same(t, "the learning rate at "+step, want, get(saved.Snapshot.Float("hyperparameters", "learning_rate"))(t))
 	}
 	schedule(`{"from": 0, "member": 0, "hyperparameters": {"style_reward_scale": 1}}`)
 	_, stderr := gorl(t, commandline.WrongUse, "train", "-c", "short.yaml", "--schedule", "s.json", "--check")

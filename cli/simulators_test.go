@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/gorl-dev/gorl/cli/internal/inspection"
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/internal/test/peers"
@@ -55,9 +56,8 @@ func TestPeersIsaacLabAMP(t *testing.T) {
 	folder, settings, set := standIn(t)
 	t.Chdir(t.TempDir())
 	gorl(t, 0, append([]string{"train", "-c",
-		filepath.Join(folder, "isaaclab_tasks", "agents",
-			"skrl_fish_amp_cfg.yaml"), "-q", "--out", "runs", "--name", "fish", "--env",
-		"isaaclab:Standin-Fish-AMP-Direct-v0", "--num-envs", "64"}, set...)...)
+		filepath.Join(folder, "isaaclab_tasks", "agents", "skrl_fish_amp_cfg.yaml"), "-q", "--out", "runs", "--name",
+		"fish", "--env", "isaaclab:Standin-Fish-AMP-Direct-v0", "--num-envs", "64"}, set...)...)
 	gorl(t, 0, "export", "runs/fish", "fish.safetensors", "--checkpoint", "latest")
 	policy := get(infer.Load("fish.safetensors"))(t)
 	settings["id"], settings["num_envs"] = "isaaclab:Standin-Fish-AMP-Direct-v0", 32
@@ -109,20 +109,12 @@ func TestPeersIsaacLabPopulation(t *testing.T) {
 	folder, settings, set := standIn(t)
 	t.Chdir(t.TempDir())
 	gorl(t, 0, append([]string{"train", "--config",
-		filepath.Join(folder, "isaaclab_tasks", "agents",
-			"rl_games_fish_cfg.yaml"), "-q", "--task", "Standin-Fish-Direct-v0", "--num_envs", "64", "--headless",
-		"--seed", "1", "--max_iterations", "40", "agent.pbt.enabled=True", "agent.pbt.num_policies=4",
-		"agent.pbt.workspace=fish", "agent.pbt.directory=runs"}, set...)...)
+		filepath.Join(folder, "isaaclab_tasks", "agents", "rl_games_fish_cfg.yaml"), "-q", "--task",
+		"Standin-Fish-Direct-v0", "--num_envs", "64", "--headless", "--seed", "1", "--max_iterations", "40",
+		"agent.pbt.enabled=True", "agent.pbt.num_policies=4", "agent.pbt.workspace=fish",
+		"agent.pbt.directory=runs"}, set...)...)
 	stdout, _ := gorl(t, 0, "inspect", "--json", "runs/fish")
-	var about struct {
-		Population struct {
-			Objective string
-			Lanes     []struct {
-				Last  float64
-				Steps int64
-			}
-		}
-	}
+	var about inspection.Report
 	must(t, json.Unmarshal([]byte(stdout), &about))
 	population := about.Population
 	if population.Objective != "episode.Episode_Reward/speed" || len(population.Lanes) != 4 {

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	test "github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // These tests need a Slurm that this process may do anything with: run them with `make test-slurm`.
@@ -19,11 +21,7 @@ func slurm(t *testing.T, words ...string) string {
 	if os.Getenv("SLURM_CONF") == "" {
 		t.Fatal("SLURM_CONF is not set: run make test-slurm")
 	}
-	out, err := exec.Command(words[0], words[1:]...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%q: %v\n%s", words, err, out)
-	}
-	return string(out)
+	return test.Run(t, exec.Command(words[0], words[1:]...))
 }
 
 // Two tasks of srun train one run; a batch script without srun, and a shell in an allocation, train alone.

@@ -57,9 +57,8 @@ func chromium(t *testing.T) *browser {
 			continue
 		}
 		//nolint:bodyclose // Dial reads it to its end
-		if b.conn, _, err = websocket.Dial(t.Context(), url, nil); err != nil {
-			t.Fatal(err)
-		}
+		b.conn, _, err = websocket.Dial(t.Context(), url, nil)
+		must(t, err)
 		b.conn.SetReadLimit(64 << 20)
 		go func() { // it must not fill the pipe
 			for lines.Scan() {

@@ -140,10 +140,9 @@ func TestNetworksOfOnesOwn(t *testing.T) {
 		wrap func(n *models.Net) models.Network
 		want string
 	}{
-		"silent": {func(n *models.Net) models.Network { return silent{n} }, "the network infer_test.silent does not " +
-			"say"},
-		"liar":  {func(n *models.Net) models.Network { return liar{n} }, "does not compute what it says of itself"},
-		"frank": {func(n *models.Net) models.Network { return frank{liar{n}} }, ""},
+		"silent": {func(n *models.Net) models.Network { return silent{n} }, "infer_test.silent does not say"},
+		"liar":   {func(n *models.Net) models.Network { return liar{n} }, "does not compute what it says of itself"},
+		"frank":  {func(n *models.Net) models.Network { return frank{liar{n}} }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := actors.Named(t, "relu/ppo")

@@ -40,8 +40,7 @@ func TestByHand(t *testing.T) {
 	d, snap := perceptron(sp, []int{1}, "elu", description.Deterministic)
 	d.Normalizer.Epsilon = 0
 	for name, x := range map[string]float32{"policy/net.0.weight": -2, "policy/net.0.bias": 0.5,
-		"policy/net.2.weight": 4,
-		"policy/net.2.bias":   1} {
+		"policy/net.2.weight": 4, "policy/net.2.bias": 1} {
 		snap.Arrays[name] = checkpoint.ArrayFloat32(snap.Arrays[name].Shape, []float32{x})
 	}
 	snap.Arrays["scaler/mean"] = checkpoint.ArrayFloat64([]int64{1}, []float64{1})

@@ -55,8 +55,7 @@ func TestRecurrentByHand(t *testing.T) {
 		name := d.Network.Steps[0].Weights[i]
 		snap.Arrays[name] = checkpoint.ArrayFloat32(snap.Arrays[name].Shape, v)
 	}
-	p, err := New(d, snap)
-	must.Do(t, err)
+	p := must.Get(New(d, snap))(t)
 	rows := []float32{1, -2, 0.5}
 	h, action := 0.0, make([]float32, 1)
 	for i, v := range rows {
@@ -68,9 +67,7 @@ func TestRecurrentByHand(t *testing.T) {
 		}
 	}
 	d.Observation, d.Network.Inputs, d.Network.Steps[0].Frames = spaces.Unbounded(3), 3, 3
-	if p, err = New(d, snap); err != nil {
-		t.Fatal(err)
-	}
+	p = must.Get(New(d, snap))(t)
 	for range 2 { // frames keep no state
 		if err := p.Act(rows, action); err != nil || math.Abs(float64(action[0])-h) > 1e-6 || p.HiddenSize() != 0 {
 			t.Errorf("frames: %v, %v; want %g", action, err, h)

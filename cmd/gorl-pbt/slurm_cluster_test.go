@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
-	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -116,9 +115,7 @@ func (c *cluster) heartbeats(name string) []*workspace.Heartbeat {
 		return beats
 	}
 	must.Do(c.t, err)
-	view, err := board.View()
-	must.Do(c.t, err)
-	for _, p := range view.Members {
+	for _, p := range must.Get(board.View())(c.t).Members {
 		if len(p.Damaged) > 0 {
 			c.t.Error(errors.Join(p.Damaged...))
 		}
@@ -131,29 +128,30 @@ func (c *cluster) path(names ...string) string {
 	return filepath.Join(append([]string{c.dir, "runs"}, names...)...)
 }
 
-// task is what Slurm knows of an array's task.
-func (c *cluster) task(job string, index int) (state string, restarts string) {
-	c.t.Helper()
-	text := c.run("scontrol", "show", "job", fmt.Sprintf("%s_%d", job, index))
-	find := func(key string) string {
-		found := regexp.MustCompile(key + `=(\S+)`).FindStringSubmatch(text)
-		if found == nil {
-			c.t.Fatalf("no %s in %s", key, text)
-		}
-		return found[1]
-	}
-	return find("JobState"), find("Restarts")
-}
-
-// whole checks that all members went through all intervals, each once, and are finished.
-func (c *cluster) whole(name string, intervals int, steps int64) {
+// whole checks that all members went through all intervals, each once, and are finished, and how often Slurm started
+// each task again.
+func (c *cluster) whole(job, name string, intervals int, steps int64, restarts ...string) {
 	c.t.Helper()
 	whole(c.t, c.path(name), 4, intervals, steps)
 	for member, h := range c.heartbeats(name) {
 		if h == nil || h.Phase != workspace.Finished {
 			c.t.Errorf("member %d ended with the heartbeat %+v, want that it is finished", member, h)
 		}
+		task := c.run("scontrol", "show", "job", fmt.Sprintf("%s_%d", job, member))
+		want := regexp.MustCompile(`(?s)JobState=COMPLETED\s.*Restarts=` + restarts[member] + `\s`)
+		if !want.MatchString(task) {
+			c.t.Errorf("no match of %s in\n%s\n%s", want, task, c.log(job, name, member))
+		}
 	}
+}
+
+// second waits until two members are in their second interval.
+func (c *cluster) second(job, name string, one, other int) {
+	c.t.Helper()
+	c.until(job, name, fmt.Sprintf("members %d and %d are in their second interval", one, other), func() bool {
+		h := c.heartbeats(name)
+		return h[one] != nil && h[one].Iteration >= 2 && h[other] != nil && h[other].Iteration >= 2
+	})
 }
 
 func (c *cluster) log(job, name string, index int) string {
@@ -167,21 +165,11 @@ func TestSlurmRequeues(t *testing.T) {
 	const intervals, interval = 12, 4096
 	job := c.submit("requeued", fmt.Sprintf("objective: episode.return, interval_steps: %d, total_steps: %d", interval,
 		intervals*interval), "")
-	c.until(job, "requeued", "members 1 and 2 are in their second interval", func() bool {
-		h := c.heartbeats("requeued")
-		return h[1] != nil && h[1].Iteration >= 2 && h[2] != nil && h[2].Iteration >= 2
-	})
+	c.second(job, "requeued", 1, 2)
 	c.run("scontrol", "requeue", job+"_1")
 	c.run("scancel", "--signal=USR1", "--batch", job+"_2")
 	c.until(job, "requeued", "its end", func() bool { return c.over(job) })
-	c.whole("requeued", intervals, intervals*interval)
-	for index, want := range []string{"0", "1", "1", "0"} {
-		state, restarts := c.task(job, index)
-		if state != "COMPLETED" || restarts != want {
-			t.Errorf("task %d is %s after %s restarts, want COMPLETED after %s:\n%s", index, state, restarts, want,
-				c.log(job, "requeued", index))
-		}
-	}
+	c.whole(job, "requeued", intervals, intervals*interval, "0", "1", "1", "0")
 	for index, signal := range map[int]string{1: "terminated", 2: "user defined signal 1"} {
 		log := c.log(job, "requeued", index)
 		if !strings.Contains(log, "signal: "+signal) || strings.Count(log, ": start") != 1 ||
@@ -206,21 +194,11 @@ launcher: {name: ranks, command: [%q, member], ranks_per_member: 2,
 models: {mlp: [16]}
 agent: {class: PPO, rollouts: 16}
 `, interval, intervals*interval, filepath.Join(c.programs, "gorl")))
-	c.until(job, "ranks", "members 0 and 1 are in their second interval", func() bool {
-		h := c.heartbeats("ranks")
-		return h[0] != nil && h[0].Iteration >= 2 && h[1] != nil && h[1].Iteration >= 2
-	})
+	c.second(job, "ranks", 0, 1)
 	c.run("kill", "-9", c.process(job, 0, "gorl", "SLURM_PROCID=1"))
 	c.run("kill", "-USR1", c.process(job, 1, "slurm_script", "")) // as Slurm does a minute before the time is up
 	c.until(job, "ranks", "its end", func() bool { return c.over(job) })
-	c.whole("ranks", intervals, intervals*interval)
-	for index, want := range []string{"0", "1", "0", "0"} {
-		state, restarts := c.task(job, index)
-		if state != "COMPLETED" || restarts != want {
-			t.Errorf("task %d is %s after %s restarts, want COMPLETED after %s:\n%s", index, state, restarts, want,
-				c.log(job, "ranks", index))
-		}
-	}
+	c.whole(job, "ranks", intervals, intervals*interval, "0", "1", "0", "0")
 	for index, want := range []string{"restart 1 of 5 in 1 s", "signal: user defined signal 1"} {
 		if log := c.log(job, "ranks", index); !strings.Contains(log, want) ||
 			!strings.Contains(log, fmt.Sprintf("member %d continues in interval", index)) {
@@ -232,9 +210,7 @@ agent: {class: PPO, rollouts: 16}
 // process is the number of the process of an array's task that has a name, and a variable in its environment.
 func (c *cluster) process(job string, index int, program, variable string) (pid string) {
 	c.t.Helper()
-	paths, err := filepath.Glob("/proc/[0-9]*/environ")
-	must.Do(c.t, err)
-	for _, path := range paths {
+	for _, path := range must.Get(filepath.Glob("/proc/[0-9]*/environ"))(c.t) {
 		data, err := os.ReadFile(path)
 		if err != nil { // it has ended
 			continue
@@ -248,29 +224,4 @@ func (c *cluster) process(job string, index int, program, variable string) (pid 
 	}
 	c.t.Fatalf("task %d has no process %s with %s", index, program, variable)
 	return ""
-}
-
-// whole checks by a population's journal that every member went through all intervals once, and ended after so many
-// steps.
-func whole(t *testing.T, dir string, members, intervals int, steps int64) {
-	t.Helper()
-	all := must.Get(journal.Read(dir))(t)
-	var want []int64
-	for i := range intervals {
-		want = append(want, int64(i+1))
-	}
-	for member := range members {
-		var seen []int64
-		var last journal.Event
-		for _, e := range all {
-			if e.Member == member && e.Kind != journal.Start {
-				seen, last = append(seen, e.Iteration), e
-			}
-		}
-		must.Equal(t, fmt.Sprintf("intervals of member %d", member), want, seen)
-		if last.Kind != journal.Final || last.Steps != steps {
-			t.Errorf("member %d ended with %s after %d steps, want the end of training after %d", member, last.Kind,
-				last.Steps, steps)
-		}
-	}
 }

@@ -29,27 +29,21 @@ func decode(t *testing.T, data []byte) decoded {
 	m := decoded{}
 	for len(data) > 0 {
 		field, kind, n := protowire.ConsumeTag(data)
-		if n < 0 {
-			t.Fatal(protowire.ParseError(n))
-		}
-		data = data[n:]
+		size := protowire.ConsumeFieldValue(field, kind, data[max(n, 0):])
+		must.Not(t, n < 0 || size < 0, "field %d of wire type %d is cut or damaged", field, kind)
+		value := data[n : n+size]
+		data = data[n+size:]
 		var v any
 		switch kind {
 		case protowire.VarintType:
-			v, n = protowire.ConsumeVarint(data)
+			v, _ = protowire.ConsumeVarint(value)
 		case protowire.Fixed32Type:
-			var bits uint32
-			bits, n = protowire.ConsumeFixed32(data)
-			v = math.Float32frombits(bits)
+			v = math.Float32frombits(binary.LittleEndian.Uint32(value))
 		case protowire.BytesType:
-			v, n = protowire.ConsumeBytes(data)
+			v, _ = protowire.ConsumeBytes(value)
 		default:
 			t.Fatalf("field %d has wire type %d", field, kind)
 		}
-		if n < 0 {
-			t.Fatal(protowire.ParseError(n))
-		}
-		data = data[n:]
 		m[field] = append(m[field], v)
 	}
 	return m
@@ -196,8 +190,7 @@ var cases = map[string]description.Policy{
 			[]int{4, 4}, 3, "elu"),
 		Normalizer: &description.Normalizer{Mean: "m", Variance: "v", Epsilon: 1, Clip: 5},
 		Distribution: description.Distribution{Kind: description.Gaussian, LogStd: "policy/log_std_parameter",
-			ClipMean:   true,
-			ClipLogStd: true, MinLogStd: -20, MaxLogStd: 2},
+			ClipMean: true, ClipLogStd: true, MinLogStd: -20, MaxLogStd: 2},
 	},
 	"multi_categorical": {
 		Observation: spaces.NewMultiDiscrete(3, 2), Action: spaces.NewMultiDiscrete(2, 3),
@@ -222,8 +215,7 @@ var cases = map[string]description.Policy{
 		Network: description.Network{Inputs: 24, Steps: []description.Step{
 			{Op: description.Permute, Shape: []int{3, 4, 2}, Dims: []int{2, 0, 1}},
 			{Op: description.Conv2d, Weight: "kernel", Outputs: 2, Shape: []int{2, 3, 4}, Kernel: []int{2, 2},
-				Stride: []int{2, 1}, Padding: []int{0, 1, 1, 0},
-				Dilation: []int{2, 3}, Groups: 2, Activation: "relu"},
+				Stride: []int{2, 1}, Padding: []int{0, 1, 1, 0}, Dilation: []int{2, 3}, Groups: 2, Activation: "relu"},
 			{Op: description.Columns, From: 0, To: 2},
 		}},
 		Distribution: description.Distribution{Kind: description.Deterministic},

@@ -87,13 +87,10 @@ func prepare(t *testing.T, dir string, i int, c actors.Case, change func(*checkp
 	behind func(rows []float32) []float32) compared {
 	t.Helper()
 	agent := c.New(t, int64(i))
-	snap, err := agent.Snapshot(agents.SnapshotOptions{})
-	must.Do(t, err)
+	snap := must.Get(agent.Snapshot(agents.SnapshotOptions{}))(t)
 	change(snap)
-	x := compared{Case: c, base: filepath.Join(dir, fmt.Sprintf("%02d", i))}
-	if x.policy, err = infer.FromSnapshot(snap); err != nil {
-		t.Fatal(err)
-	}
+	x := compared{Case: c, policy: must.Get(infer.FromSnapshot(snap))(t),
+		base: filepath.Join(dir, fmt.Sprintf("%02d", i))}
 	must.Do(t, onnx.WriteFile(x.base+".onnx", x.policy, onnx.Options{}))
 	x.played = c.Play(t, agent, rand.New(rand.NewPCG(uint64(i), 9)), batches, behind)
 	observations := must.Get(binary.Append(nil, binary.LittleEndian, x.played.Observations))(t)

@@ -31,9 +31,7 @@ func trot(t testing.TB) (*mujoco.Character, *infer.Policy) {
 		Command: mujoco.CommandConfig{MinSpeed: 0.3, MaxSpeed: 1, Turn: 0.3, Seconds: 4}}))(t)
 	t.Cleanup(func() { must.Do(t, env.Close()) })
 	p := must.Get(infer.Load("../../cli/policies/quadruped.safetensors"))(t)
-	r := must.Get(env.Robot())(t)
-	p = must.Get(p.WithRobot(r))(t)
-	return env, p
+	return env, must.Get(p.WithRobot(must.Get(env.Robot())(t)))(t)
 }
 
 // measure returns what a robot in the state of an environment measures, and what a perfect estimator says.

@@ -296,9 +296,7 @@ func TestPopulation(t *testing.T) {
 	if r.Kind != "population" || len(r.Checkpoints) != 2 || r.Checkpoint.File != want {
 		t.Errorf("%s, %+v, %s", r.Kind, r.Checkpoints, r.Checkpoint.File)
 	}
-	if got, err := inspection.Find(dir); err != nil || got != want {
-		t.Errorf("%s, %v", got, err)
-	}
+	same(t, must.Get(inspection.Find(dir))(t), want)
 	var text strings.Builder
 	must.Do(t, inspection.Write(&text, r, false))
 	for _, part := range []string{"Best so far: member 0 after interval 2, 20 environment steps: 3.\n",

@@ -29,8 +29,8 @@ import (
 func writeRun(t testing.TB, dir string, values int, tags ...string) {
 	t.Helper()
 	now := time.Now().Add(-time.Duration(values) * time.Second)
-	run, err := tracking.OpenRun(dir, tracking.Options{StepsPerTimestep: 4, Now: func() time.Time { return now }})
-	must.Do(t, err)
+	run := must.Get(tracking.OpenRun(dir, tracking.Options{StepsPerTimestep: 4,
+		Now: func() time.Time { return now }}))(t)
 	for i := 1; i <= values; i++ {
 		now = now.Add(time.Second)
 		for k, tag := range append(tags, tracking.TagReturn) {
@@ -83,12 +83,9 @@ type list struct{ Runs []Row }
 // The state of a run is that of its lock, of the end that it recorded, or of its files.
 func TestRows(t *testing.T) {
 	root := t.TempDir()
-	for _, name := range []string{"finished", "failed", "asked", "killed", "busy", "early"} {
+	for name, values := range map[string]int{"finished": 10, "failed": 5, "asked": 5, "killed": 5, "busy": 5,
+		"early": 5} {
 		dir := filepath.Join(root, "group", name)
-		values := 5
-		if name == "finished" {
-			values = 10
-		}
 		writeRun(t, dir, values)
 		write(t, filepath.Join(dir, "run.yaml"), fmt.Sprintf(settings, 1))
 		must.Do(t, runfile.Record(dir, nil, runfile.Start{}))
