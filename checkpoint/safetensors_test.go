@@ -57,19 +57,14 @@ func TestSafetensorsRoundTrip(t *testing.T) {
 	want := sampleSnapshot()
 	want.Metadata = map[string]string{"format": "pt"}
 	data := encoded(t, want)
-	got := mustDecode(t, data)
+	got := must.Get(DecodeSafetensors(data))(t)
 	must.Match(t, want, got, "read")
 	must.Is(t, string(encoded(t, got)), string(data), "written again")
 	// Reading does not copy, and appending to an array does not write over the next.
 	a := got.Arrays["random"]
 	data[len(data)-1] ^= 0xff
-	must.Is(t, a.Data[1], mustDecode(t, data).Arrays["random"].Data[1], "data")
+	must.Is(t, a.Data[1], must.Get(DecodeSafetensors(data))(t).Arrays["random"].Data[1], "data")
 	must.Is(t, cap(a.Data), len(a.Data), "capacity")
-}
-
-func mustDecode(t *testing.T, data []byte) *Snapshot {
-	t.Helper()
-	return must.Get(DecodeSafetensors(data))(t)
 }
 
 func TestDecodeErrors(t *testing.T) {
@@ -133,7 +128,7 @@ func FuzzSafetensors(f *testing.F) {
 		for name, a := range s.Arrays {
 			must.Not(t, a.Validate() != nil, "array %q: %v", name, a.Validate())
 		}
-		again := mustDecode(t, encoded(t, s))
+		again := must.Get(DecodeSafetensors(encoded(t, s)))(t)
 		must.Equal(t, "read again", s, again, cmp.Comparer(bytes.Equal))
 	})
 }
