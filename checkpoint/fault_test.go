@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/durable"
@@ -151,9 +152,12 @@ type memFS struct {
 
 type memFile struct{ data, synced []byte }
 
-func newMemFS() *memFS {
-	return &memFS{names: map[string]*memFile{}, durable: map[string]*memFile{}}
+// entry describes a file for Stat and ReadDir.
+func (f *memFile) entry() *fstest.MapFile {
+	return &fstest.MapFile{Data: f.data, Mode: 0o644, ModTime: time.Now()}
 }
+
+func newMemFS() *memFS { return &memFS{names: map[string]*memFile{}, durable: map[string]*memFile{}} }
 
 // fault counts an operation, and returns the error if it is to fail.
 func (m *memFS) fault(op, name string) error {
@@ -224,21 +228,20 @@ func (m *memFS) Stat(name string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return memInfo{path.Base(name), int64(len(f.data))}, nil
+	return fstest.MapFS{path.Base(name): f.entry()}.Stat(path.Base(name))
 }
 
 func (m *memFS) ReadDir(dir string) ([]fs.DirEntry, error) {
 	if err := m.fault("readdir", dir); err != nil {
 		return nil, err
 	}
-	var entries []fs.DirEntry
+	files := fstest.MapFS{}
 	for name, f := range m.names {
 		if path.Dir(name) == path.Clean(dir) {
-			entries = append(entries, fs.FileInfoToDirEntry(memInfo{path.Base(name), int64(len(f.data))}))
+			files[path.Base(name)] = f.entry()
 		}
 	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	return entries, nil
+	return files.ReadDir(".")
 }
 
 func (m *memFS) Link(from, to string) error {
@@ -330,15 +333,3 @@ func (h *memHandle) Sync() error {
 }
 
 func (h *memHandle) Close() error { return h.fs.fault("close", h.name) }
-
-type memInfo struct {
-	name string
-	size int64
-}
-
-func (i memInfo) Name() string       { return i.name }
-func (i memInfo) Size() int64        { return i.size }
-func (i memInfo) Mode() fs.FileMode  { return 0o644 }
-func (i memInfo) ModTime() time.Time { return time.Now() }
-func (i memInfo) IsDir() bool        { return false }
-func (i memInfo) Sys() any           { return nil }

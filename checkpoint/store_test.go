@@ -15,14 +15,9 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
-func openStore(t *testing.T, dir string, keep int) *Store {
-	t.Helper()
-	return must.Get(NewStore(dir, Options{Keep: keep}))(t)
-}
-
 func diskStore(t *testing.T, keep int) *Store {
 	t.Helper()
-	return openStore(t, filepath.Join(t.TempDir(), "checkpoints"), keep)
+	return must.Get(NewStore(filepath.Join(t.TempDir(), "checkpoints"), Options{Keep: keep}))(t)
 }
 
 func fileNames(t *testing.T, dir string) []string {
@@ -127,7 +122,7 @@ func TestManyWriters(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		s := openStore(t, dir, keep)
+		s := must.Get(NewStore(dir, Options{Keep: keep}))(t)
 		mustSave(t, s, 1000)
 		must.Is(t, len(wantLatest(t, s, 1000)), 0, "damaged")
 		want := 2 * keep
@@ -160,9 +155,7 @@ func TestLeftovers(t *testing.T) {
 	mustSave(t, s, 1)
 	ended, living := ofEndedProcess(), durable.TemporaryName("")
 	elsewhere, old := durable.Temporary+"00000000-1-abc-1", durable.Temporary+"00000000-2-abc-1"
-	write := func(name, text string) {
-		must.Do(t, os.WriteFile(filepath.Join(s.Dir(), name), []byte(text), 0o644))
-	}
+	write := func(name, text string) { must.Do(t, os.WriteFile(filepath.Join(s.Dir(), name), []byte(text), 0o644)) }
 	for _, owner := range []string{ended, living, elsewhere, old} {
 		write("x.safetensors"+owner, "half a file")
 	}
@@ -214,7 +207,7 @@ func TestTidy(t *testing.T) {
 	for step := range int64(3) {
 		mustSave(t, all, step)
 	}
-	s := openStore(t, all.Dir(), 2)
+	s := must.Get(NewStore(all.Dir(), Options{Keep: 2}))(t)
 	must.Do(t, os.Truncate(filepath.Join(s.Dir(), "agent_2.safetensors"), 3))
 	must.Do(t, s.Tidy())
 	must.Is(t, len(fileNames(t, s.Dir())), 6, "files beside a damaged newest snapshot")

@@ -37,10 +37,7 @@ func TestEvolvableForward(t *testing.T) {
 				OutputActivation: "sigmoid"}, 5))
 			s := tensortest.NoGrad(t, tensor.CPU)
 			rows := sampled(s, c.space, 9)
-			params := map[string]tensor.Tensor{}
-			for _, p := range e.Parameters() {
-				params[p.Name] = p.Tensor
-			}
+			params := byName(e.Parameters())
 			linear := func(x tensor.Tensor, layer string, f tensor.Activation) tensor.Tensor {
 				return s.Activate(f, s.Linear(x, params[layer+".weight"], params[layer+".bias"]))
 			}

@@ -129,8 +129,7 @@ func TestGoldenModels(t *testing.T) {
 		}
 		flat := tensortest.Opened[*tensor.Flat](t)(tensor.NewFlat(params, tensor.CPU))
 		adam := tensortest.Opened[*tensor.Optimizer](t)(tensor.NewOptimizer(flat, tensor.OptimizerConfig{},
-			[]tensor.Group{{Begin: 0, End: flat.Len(),
-				LearningRate: 1e-3}}, nil))
+			[]tensor.Group{{Begin: 0, End: flat.Len(), LearningRate: 1e-3}}, nil))
 		out, loss := forward()
 		p.check("expect/output", out)
 		flat.ZeroGrad(p.s)

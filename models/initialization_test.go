@@ -52,11 +52,9 @@ func TestOrthogonalSeeds(t *testing.T) {
 		return check.Get(tensor.Float32s(m.Parameters()[0].Tensor))(t)
 	}
 	a, b, c := draw(1), draw(1), draw(2)
+	check.Same(t, b, a, "the matrix of the same seed")
 	same, positive := 0, 0
 	for i := range a {
-		if a[i] != b[i] {
-			t.Fatal("one seed gives two matrices")
-		}
 		if a[i] == c[i] {
 			same++
 		}
@@ -66,9 +64,8 @@ func TestOrthogonalSeeds(t *testing.T) {
 			positive++
 		}
 	}
-	if same > 0 || positive < 25 || positive > 75 {
-		t.Errorf("%d of 64 are the same with another seed, the first is positive with %d of 100 seeds", same, positive)
-	}
+	check.Not(t, same > 0 || positive < 25 || positive > 75,
+		"%d of 64 are the same with another seed, the first is positive with %d of 100 seeds", same, positive)
 }
 
 // Weights are orthogonal with the gains that are given, those of the last layer with a gain of its own, and biases 0:
@@ -124,9 +121,8 @@ func TestStarts(t *testing.T) {
 				bound := 1 / math.Sqrt(float64(a.Fan))
 				switch {
 				case kind == "uniform":
-					if largest > bound || tensor.Numel(p.Tensor) > 20 && largest < 0.8*bound {
-						t.Errorf("%s is at most %g, want ±%g", p.Name, largest, bound)
-					}
+					check.Not(t, largest > bound || tensor.Numel(p.Tensor) > 20 && largest < 0.8*bound,
+						"%s is at most %g, want ±%g", p.Name, largest, bound)
 				case strings.Contains(p.Name, "bias"):
 					check.Is(t, largest, 0., "%s", p.Name)
 				case strings.HasPrefix(p.Name, "lstm"):

@@ -18,9 +18,7 @@ const memories = "class: Gaussian\nnetwork:\n- {name: seen, input: OBSERVATIONS,
 func TestRecurrentNetwork(t *testing.T) {
 	p := tensortest.Opened[Policy](t)(specOf(t, memories).BuildPolicy(boxes, 1))
 	net := p.(*Stochastic).Net.(Recurrent)
-	if n := net.HiddenSize(); n != 2*4+2*2 || HiddenSize(p) != n {
-		t.Errorf("hidden sizes %d and %d, want 12", n, HiddenSize(p))
-	}
+	check.Same(t, []int{net.HiddenSize(), HiddenSize(p)}, []int{2*4 + 2*2, 12}, "hidden sizes")
 
 	const length, sequences = 5, 3
 	s := tensortest.NoGrad(t, tensor.CPU)

@@ -16,8 +16,7 @@ type refusal [2]string
 func checkRefusals(t *testing.T, sp spaces.Set, list []refusal) {
 	t.Helper()
 	for _, c := range list {
-		dict := check.Get(config.FromYAML([]byte(c[0])))(t)
-		s, err := ParseSpec(dict)
+		s, err := ParseSpec(check.Get(config.FromYAML([]byte(c[0])))(t))
 		if err == nil {
 			var p Policy
 			if p, err = s.BuildPolicy(sp, 1); err == nil {

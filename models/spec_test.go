@@ -14,8 +14,16 @@ import (
 
 func specOf(t testing.TB, yaml string) Spec {
 	t.Helper()
-	dict := check.Get(config.FromYAML([]byte(yaml)))(t)
-	return check.Get(ParseSpec(dict))(t)
+	return check.Get(ParseSpec(check.Get(config.FromYAML([]byte(yaml)))(t)))(t)
+}
+
+// byName returns the tensors of parameters by their names.
+func byName(params []tensor.Parameter) map[string]tensor.Tensor {
+	tensors := map[string]tensor.Tensor{}
+	for _, p := range params {
+		tensors[p.Name] = p.Tensor
+	}
+	return tensors
 }
 
 func wantNear(t testing.TB, what string, got, want []float64, tol float64) {
@@ -90,10 +98,7 @@ func TestBuildShared(t *testing.T) {
 	must(t, err)
 	defer v.Close()
 	defer p.Close()
-	par := map[string]tensor.Tensor{}
-	for _, q := range append(p.Parameters(), v.Parameters()...) {
-		par[q.Name] = q.Tensor
-	}
+	par := byName(append(p.Parameters(), v.Parameters()...))
 	s := tensortest.NoGrad(t, tensor.CPU)
 	x := tensor.From(s, []float32{1, -2, 3}, 1, 3)
 	net := s.Tanh(s.Linear(s.Tanh(s.Linear(x, par["trunk.a.0.weight"], par["trunk.a.0.bias"])),

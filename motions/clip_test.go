@@ -17,12 +17,6 @@ func near(t *testing.T, what string, got []float64, want ...float64) {
 	}
 }
 
-// load reads a clip that is sound.
-func load(t *testing.T, path string) *Clip {
-	t.Helper()
-	return must.Get(Load(path))(t)
-}
-
 func sampleAt(c *Clip, t float64) (pos, vel []float64) {
 	pos, vel = make([]float64, c.Width()), make([]float64, c.VelocityWidth())
 	c.At(t, pos, vel)
@@ -110,7 +104,7 @@ func TestWrapsAndTravels(t *testing.T) {
 
 // A clip walks a quarter circle of radius 2: each loop begins where and as the previous loop ended.
 func TestTurnsOn(t *testing.T) {
-	c := load(t, "testdata/turn_left.txt")
+	c := must.Get(Load("testdata/turn_left.txt"))(t)
 	for i := -20; i < 60; i++ {
 		at := float64(i) / 10
 		h := math.Pi / 2 * at

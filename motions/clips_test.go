@@ -141,7 +141,7 @@ func TestBuiltinIsMadeOfIsaacLab(t *testing.T) {
 		if _, err := os.Stat(path); err != nil {
 			t.Skipf("Isaac Lab's clips are not here: %v", err)
 		}
-		c, _, err := must.Get(Humanoid(load(t, path)))(t).BestLoop(most-0.3, most)
+		c, _, err := must.Get(Humanoid(must.Get(Load(path))(t)))(t).BestLoop(most-0.3, most)
 		must.Do(t, err)
 		c = must.Get(must.Get(alongX(c))(t).OnFloor())(t)
 		if *update {

@@ -26,8 +26,7 @@ func ExampleNewClip() {
 		Description: &Description{Columns: []Column{{Name: "x", Kind: Travel}, {Name: "neck", Kind: Hinge}}},
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	pos := make([]float64, clip.Width())
 	clip.At(2.25, pos, nil)
@@ -42,8 +41,7 @@ func ExampleCheck() {
 		Description: &Description{Columns: []Column{{Name: "neck", Kind: Hinge}}},
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	for _, f := range Check(clip).Faults {
 		fmt.Println(f.Kind, strings.Fields(f.Text)[:6])
@@ -62,8 +60,7 @@ func ExampleNewSource() {
 	walk := Gait()
 	source, err := NewSource(SourceConfig{History: 2, TimeStep: 0.02, Features: StateFeatures(walk)}, walk)
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	rows, err := source.CollectReferenceMotions(512, rand.New(rand.NewPCG(1, 2)))
 	fmt.Println(source.Width(), len(rows), err)
@@ -73,8 +70,7 @@ func ExampleNewSource() {
 func ExampleClip_Retarget() {
 	walk, err := Builtin("humanoid_walk")
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	child := HumanoidSkeleton() // any skeleton, for example mujoco.LoadSkeleton's of a robot
 	for i := range child.Bodies {
@@ -84,8 +80,7 @@ func ExampleClip_Retarget() {
 	}
 	small, err := walk.Retarget(child, RetargetConfig{})
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	fmt.Printf("%.1f m instead of %.1f m, faults: %d\n", small.LoopTravel()[0], walk.LoopTravel()[0],
 		len(Check(small).Faults))

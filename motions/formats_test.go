@@ -27,14 +27,9 @@ const legs = "HIERARCHY\r\nROOT Hips\r\n{\r\n\tOFFSET 0 0 0\r\n" +
 	"1 90 3 10 20 30  40 50 60  0 -40 2 70 80 -90  15 -25\r\n1 90 4 10 20 30  40 50 60  0 -40 2 70 80 -90  15 -25\r\n" +
 	"1 90 5 10 20 30  40 50 60  0 -40 2 70 80 -90  15 -25\r\n"
 
-func readLegs(t *testing.T, text string, cfg BVHConfig) *Clip {
-	t.Helper()
-	return must.Get(parseBVH([]byte(text), "legs", cfg))(t)
-}
-
 // Bodies stand where matrices in the file's own axes put them.
 func TestBVH(t *testing.T) {
-	c := readLegs(t, legs, BVHConfig{Scale: 0.01})
+	c := must.Get(parseBVH([]byte(legs), "legs", BVHConfig{Scale: 0.01}))(t)
 	must.Not(t, math.Abs(c.Duration()-2./30) > 1e-9 || c.NumFrames() != 3 || len(c.Repairs()) != 0,
 		"%g s, %d frames, %q", c.Duration(), c.NumFrames(), c.Repairs())
 	turn := func(order string, degrees ...float64) [3][3]float64 {
@@ -74,17 +69,19 @@ func TestBVH(t *testing.T) {
 
 // What is guessed or left out stands in the repairs.
 func TestBVHNotes(t *testing.T) {
-	near(t, "z up", readLegs(t, legs, BVHConfig{Scale: 1, Up: "z"}).Frame(0)[:3], -90, 1, 3)
+	turned := must.Get(parseBVH([]byte(legs), "legs", BVHConfig{Scale: 1, Up: "z"}))(t)
+	near(t, "z up", turned.Frame(0)[:3], -90, 1, 3)
 	for want, replace := range map[string][2]string{
 		"by up to 0.05 m":           {"0 -40 2 70", "0 -45 2 70"},
 		"says 300 frames and has 3": {"Frames: 3", "Frames: 300"},
 	} {
-		r := readLegs(t, strings.Replace(legs, replace[0], replace[1], 1), BVHConfig{Scale: 0.01}).Repairs()
+		text := []byte(strings.Replace(legs, replace[0], replace[1], 1))
+		r := must.Get(parseBVH(text, "legs", BVHConfig{Scale: 0.01}))(t).Repairs()
 		must.Not(t, len(r) != 1 || !strings.Contains(r[0], want), "%q, want %s", r, want)
 	}
 	long := strings.NewReplacer("OFFSET -10 -40 0", "OFFSET -100 -400 0", "OFFSET 0 -40 2", "OFFSET 0 -400 20",
 		"OFFSET 0 -5 12", "OFFSET 0 -50 120", "OFFSET 0 50 0", "OFFSET 0 500 0", "OFFSET 0 30 0", "OFFSET 0 300 0")
-	r := readLegs(t, long.Replace(legs), BVHConfig{}).Repairs()
+	r := must.Get(parseBVH([]byte(long.Replace(legs)), "legs", BVHConfig{}))(t).Repairs()
 	must.Not(t, !strings.Contains(r[0], "millimetres"), "%q", r)
 }
 
@@ -197,7 +194,7 @@ func TestDeepMimicLoops(t *testing.T) {
 		c := must.Get(parse([]byte(`{`+text+`"Frames":[[1,2],[0,3]]}`), "clip"))(t)
 		must.Not(t, c.Loop() != want || !c.Raw() || c.Duration() != 1, "%s: %v", text, c)
 	}
-	turning := load(t, "testdata/turn_left.txt")
+	turning := must.Get(Load("testdata/turn_left.txt"))(t)
 	near(t, "w comes first", turning.Frame(0)[3:7], 1, 0, 0, 0)
 	must.Is(t, turning.Weight(), 0.5, "weight")
 	// Without offsets each loop starts over at the same place.
@@ -210,7 +207,7 @@ func TestDeepMimicLoops(t *testing.T) {
 
 // A file of an unknown skeleton is raw, and has joints with a description.
 func TestDeepMimicDescription(t *testing.T) {
-	raw := load(t, "testdata/arm.txt")
+	raw := must.Get(Load("testdata/arm.txt"))(t)
 	must.Not(t, !raw.Raw() || raw.Width() != 12 || raw.VelocityWidth() != 12, "raw: %v %d %d", raw.Raw(), raw.Width(),
 		raw.VelocityWidth())
 	d := &Description{Columns: []Column{{"root_x", Travel}, {"root_y", Linear}, {"root_z", Travel},

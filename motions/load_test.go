@@ -87,9 +87,8 @@ func TestLoadKnowsFormats(t *testing.T) {
 	for format, data := range samples(t) {
 		path := filepath.Join(t.TempDir(), format+".dat")
 		must.Do(t, os.WriteFile(path, data, 0o600))
-		if c := load(t, path); c.Name() != format || c.Width() != widths[format] {
-			t.Errorf("%s: %s with %d values a frame", format, c.Name(), c.Width())
-		}
+		c := must.Get(Load(path))(t)
+		must.Not(t, c.Name() != format || c.Width() != widths[format], "%s: %s, %d values", format, c.Name(), c.Width())
 		must.Do(t, os.WriteFile(path, data[:len(data)*2/3], 0o600))
 		if _, err := Load(path); format != "csv" {
 			must.Refuse(t, err, "motions: "+path+": ", "")

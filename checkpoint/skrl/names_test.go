@@ -1,7 +1,6 @@
 package skrl
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -53,11 +52,10 @@ func TestMatch(t *testing.T) {
 		"fewer": {list("a.weight", "a.bias"), nil, "nothing for the agent's policy/net.2.weight"},
 		"more":  {list("a.weight", "a.bias", "b.weight", "b.bias", "c.weight"), nil, "the file has c.weight"},
 	} {
-		got, err := match("policy", test.file, agent)
 		if test.err != "" {
-			must.RefuseAs(t, name, err, test.err)
-		} else if err != nil || !slices.Equal(got, test.want) {
-			t.Errorf("%s: %v, %v; want %v", name, got, err, test.want)
+			must.RefusedAs(match("policy", test.file, agent))(t, name, test.err)
+		} else {
+			must.Same(t, must.Get(match("policy", test.file, agent))(t), test.want, "%s", name)
 		}
 	}
 }

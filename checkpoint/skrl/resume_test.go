@@ -24,11 +24,6 @@ type rollout struct {
 	*npz.File
 }
 
-func readRollout(t testing.TB, path string) rollout {
-	t.Helper()
-	return rollout{t, must.Get(npz.Open(path))(t)}
-}
-
 // row is step i of an array (T, N, ·), or rows i·N to (i+1)·N of the probe.
 func (r rollout) row(name string, i int) []float32 {
 	r.t.Helper()
@@ -80,8 +75,7 @@ func (r rollout) learn(a agent) {
 		a.dist.next = r.row("actions", i)
 		must.Get(a.Act(agents.Observation{Observations: r.row("observations", i)}))(r.t)
 		step := agents.Transition{Rewards: r.row("rewards", i), Terminated: r.flags("terminated", i),
-			Truncated:        r.flags("truncated", i),
-			NextObservations: r.row("next_observations", i)}
+			Truncated: r.flags("truncated", i), NextObservations: r.row("next_observations", i)}
 		if a.Name() == "AMP" {
 			step.AMPObservations = r.row("amp_observations", i)
 		}
@@ -151,7 +145,7 @@ func (k kind) resume(t testing.TB, folder, start string) agent {
 	t.Helper()
 	a := k.build(t, 5)
 	must.Do(t, a.Restore(must.Get(must.Get(skrl.Read(start))(t).Snapshot(snapshot(t, a)))(t)))
-	r := readRollout(t, filepath.Join(folder, "rollout.npz"))
+	r := rollout{t, must.Get(npz.Open(filepath.Join(folder, "rollout.npz")))(t)}
 	r.compareActions(a, "before")
 	r.learn(a)
 	compareState(t, a, must.Get(skrl.Read(filepath.Join(folder, "second.pt")))(t))
@@ -193,7 +187,7 @@ func TestPeersBothWays(t *testing.T) {
 			written := filepath.Join(back, "gorl.pt")
 			must.Do(t, skrl.Write(written, snapshot(t, a), opt))
 			peers.Run(t, python, "testdata/agents.py", name, back, "--from", written, "--seed", "8")
-			r := readRollout(t, filepath.Join(back, "rollout.npz"))
+			r := rollout{t, must.Get(npz.Open(filepath.Join(back, "rollout.npz")))(t)}
 			r.compareActions(a, "before")
 			b := k.build(t, 6) // without the memories of a, and at its first step, as skrl's
 			restored := snapshot(t, a)

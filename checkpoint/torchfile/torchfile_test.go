@@ -42,17 +42,10 @@ func dump(v any) string {
 	return fmt.Sprintf("%T(%v)", v, v)
 }
 
-func openDict(t *testing.T, path string) *Dict {
-	t.Helper()
-	return must.Get(Open(path))(t).(*Dict)
-}
-
 // What PyTorch wrote is read as what it was.
 func TestReadsPyTorchsFile(t *testing.T) {
-	d := openDict(t, "testdata/values.pt")
-	f32 := func(shape []int64, x ...float32) string {
-		return dump(checkpoint.ArrayFloat32(shape, x))
-	}
+	d := must.Get(Open("testdata/values.pt"))(t).(*Dict)
+	f32 := func(shape []int64, x ...float32) string { return dump(checkpoint.ArrayFloat32(shape, x)) }
 	raw := func(dtype checkpoint.DType, shape []int64, data ...byte) string {
 		return fmt.Sprintf("tensor(%s %v %x)", dtype, shape, data)
 	}
@@ -89,7 +82,7 @@ func TestReadsPyTorchsFile(t *testing.T) {
 
 func TestReadsEveryProtocol(t *testing.T) {
 	for _, p := range []string{"3", "4", "5"} {
-		d := openDict(t, "testdata/protocol"+p+".pt")
+		d := must.Get(Open("testdata/protocol" + p + ".pt"))(t)
 		must.Is(t, dump(d), `{"w": tensor(F32 [2] 0000803f0000803f), "f": float64(0.5), "n": int64(1099511627776), }`,
 			"protocol %s", p)
 	}
@@ -98,7 +91,7 @@ func TestReadsEveryProtocol(t *testing.T) {
 // What is read and written again says the same, and is the same bytes every time. Data begins at multiples of 64
 // bytes, as PyTorch's do.
 func TestRoundTrip(t *testing.T) {
-	d := openDict(t, "testdata/values.pt")
+	d := must.Get(Open("testdata/values.pt"))(t).(*Dict)
 	d.Set("special", Tuple{math.Inf(1), int64(math.MaxInt64), int64(math.MinInt32), "", Tuple{}, &List{}, NewDict()})
 	var one, two bytes.Buffer
 	must.Do(t, Write(&one, d))
@@ -133,7 +126,7 @@ func TestWriteFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.pt")
 	must.Do(t, WriteFile(path, NewDict("x", 1)))
 	must.Refuse(t, WriteFile(path, NewDict("x", struct{}{})), "cannot be written")
-	must.Is(t, dump(openDict(t, path)), `{"x": int64(1), }`, "the file")
+	must.Is(t, dump(must.Get(Open(path))(t)), `{"x": int64(1), }`, "the file")
 	must.Refused(Open(filepath.Dir(path)))(t, "not a regular file")
 }
 
@@ -160,7 +153,7 @@ func TestPeersPyTorchReads(t *testing.T) {
 	weights := NewDict("whole", whole, "n", 2, "t", Tuple{1, "x"},
 		"double", checkpoint.ArrayFloat64([]int64{}, []float64{0.1}))
 	must.Do(t, WriteFile(filepath.Join(dir, "weights.pt"), weights))
-	must.Do(t, WriteFile(filepath.Join(dir, "full.pt"), openDict(t, "testdata/values.pt")))
+	must.Do(t, WriteFile(filepath.Join(dir, "full.pt"), must.Get(Open("testdata/values.pt"))(t)))
 	script := filepath.Join(dir, "read.py")
 	must.Do(t, os.WriteFile(script, []byte(readBack), 0o644))
 	out := peers.Run(t, python, script, filepath.Join(dir, "weights.pt"), filepath.Join(dir, "full.pt"),

@@ -64,16 +64,9 @@ func TestLockBesideStarts(t *testing.T) {
 			}
 		})
 	}
-	for i := range 3000 {
-		release, err := Lock(dir, "lock")
-		if err != nil {
-			t.Errorf("lock %d: %v", i, err)
-			break
-		}
-		if err := release(); err != nil {
-			t.Error(err)
-		}
+	defer starts.Wait()
+	defer ended.Store(true)
+	for range 3000 {
+		must.Do(t, must.Get(Lock(dir, "lock"))(t)())
 	}
-	ended.Store(true)
-	starts.Wait()
 }

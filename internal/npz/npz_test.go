@@ -12,14 +12,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
-func equal[T any](t *testing.T, name string, got []T, err error, want ...T) {
-	t.Helper()
-	must.Do(t, err)
-	if len(want)+len(got) > 0 {
-		must.Match(t, want, got, "%s", name)
-	}
-}
-
 // TestReadsNumPy reads what NumPy 2.4 wrote.
 func TestReadsNumPy(t *testing.T) {
 	f := must.Get(Open("testdata/numpy.npz"))(t)
@@ -31,19 +23,17 @@ func TestReadsNumPy(t *testing.T) {
 	for name, want := range map[string][]float64{"f4": ramp, "fortran": ramp, "f8": scaled, "i4": {-1, math.MaxInt32},
 		"i8": {-7}, "u1": {0, 255}, "b1": {1, 0, 1}, "count": {3.5}, "empty": nil,
 		"init/policy/net.0.weight": {1, 1, 1, 1}} {
-		got, err := f.Arrays[name].Float64s()
-		equal(t, name, got, err, want...)
+		must.Same(t, must.Get(f.Arrays[name].Float64s())(t), want, "%s", name)
 	}
 	for name, shape := range map[string][]int{"f4": {2, 3, 4}, "fortran": {2, 3, 4}, "i8": nil, "b1": {1, 3}} {
-		equal(t, name, f.Arrays[name].Shape, nil, shape...)
+		must.Same(t, f.Arrays[name].Shape, shape, "shape of %s", name)
 	}
-	text, err := f.Arrays["text"].Strings()
-	equal(t, "text", text, err, "left_hip", "Fuß", "")
+	must.Same(t, must.Get(f.Arrays["text"].Strings())(t), []string{"left_hip", "Fuß", ""}, "text")
 	must.Refused(f.Arrays["text"].Float64s())(t, `"text"`)
 	must.Refused(f.Arrays["i8"].Strings())(t, `"i8"`)
 	must.Is(t, must.Get(Open("testdata/compressed.npz"))(t).Arrays["x"].Len(), 2500, "elements")
-	single, err := must.Get(Open("testdata/single.npy"))(t).Arrays[""].Float64s()
-	equal(t, "single", single, err, 1.5, -2.5)
+	single := must.Get(Open("testdata/single.npy"))(t).Arrays[""]
+	must.Same(t, must.Get(single.Float64s())(t), []float64{1.5, -2.5}, "single")
 }
 
 func npy(header string, data ...byte) []byte {
@@ -113,8 +103,7 @@ func TestRoundTrip(t *testing.T) {
 	must.Do(t, WriteFile(path, sample()...))
 	f := must.Get(Open(path))(t)
 	for _, want := range sample() {
-		got := f.Arrays[want.Name]
-		must.Is(t, fmt.Sprint(*got), fmt.Sprint(*want), "%s", want.Name)
+		must.Is(t, fmt.Sprint(*f.Arrays[want.Name]), fmt.Sprint(*want), "%s", want.Name)
 	}
 	must.Refuse(t, Write(&bytes.Buffer{}, sample()[0], sample()[0]))
 }
@@ -151,8 +140,7 @@ func TestReadsByteStrings(t *testing.T) {
 	must.Do(t, Write(&b, NewBytes("sex", "|S6", []byte("femalemale\x00\x00"), 2),
 		NewBytes("odd", "|S1", []byte{0xff}), NewBytes("half", "<U1", []byte{0, 0xd8, 0, 0})))
 	f := must.Get(Read(bytes.NewReader(b.Bytes()), int64(b.Len())))(t)
-	got, err := f.Arrays["sex"].Strings()
-	equal(t, "sex", got, err, "female", "male")
+	must.Same(t, must.Get(f.Arrays["sex"].Strings())(t), []string{"female", "male"}, "sex")
 	for name, want := range map[string]string{"odd": "not UTF-8", "half": "0xd800"} {
 		must.Refused(f.Arrays[name].Strings())(t, want)
 	}
