@@ -29,9 +29,8 @@ func TestRecorderNotANumber(t *testing.T) {
 			}
 		}
 		for _, p := range drain(&r) {
-			if !math.IsNaN(p.Value) {
-				t.Errorf("%s of %v is %v: a diverged loss would not be seen", p.Tag, order, p.Value)
-			}
+			must.Not(t, !math.IsNaN(p.Value), "%s of %v is %v: a diverged loss would not be seen", p.Tag, order,
+				p.Value)
 		}
 	}
 }
@@ -107,15 +106,12 @@ func TestEpisodesWindow(t *testing.T) {
 	for i := range 3*episodeWindow + 7 {
 		must.Do(t, e.Record([]float32{float32(i)}, []bool{true}, []bool{false}, nil))
 	}
-	var got Memory
+	got := Memory{Now: testClock}
 	e.Emit(&got, 307)
-	last, emitted := 3.*episodeWindow+6, map[string]float64{}
-	for _, s := range got.Scalars() {
-		emitted[s.Tag] = s.Value
-	}
-	must.Equal(t, "max, min and mean", []float64{last, last - episodeWindow + 1, last - (episodeWindow-1)/2.},
-		[]float64{emitted[TagTotalReward+" (max)"], emitted[TagTotalReward+" (min)"],
-			emitted[TagTotalReward+" (mean)"]})
+	const last = 3.*episodeWindow + 6
+	must.Equal(t, "total rewards", []Scalar{{testTime, 307, TagTotalReward + " (max)", last, 0},
+		{testTime, 307, TagTotalReward + " (mean)", last - (episodeWindow-1)/2., 0},
+		{testTime, 307, TagTotalReward + " (min)", last - episodeWindow + 1, 0}}, got.Scalars()[6:])
 }
 
 // Restored statistics continue as the original ones.

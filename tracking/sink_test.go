@@ -85,9 +85,8 @@ func TestContinueAfterInterruption(t *testing.T) {
 	must.Do(t, os.WriteFile(path, slices.Concat(text, make([]byte, 9), text), 0o644))
 	write(Options{ResumeStep: 1}, 2, 2, 1, 2)
 	write(Options{Restart: true}, 4, 4, 4) // a run that starts again removes all lines
-	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); len(left) != 0 {
-		t.Errorf("left over: %v", left)
-	}
+	left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*"))
+	must.Is(t, len(left), 0, "files left over, %v", left)
 }
 
 func TestForeignFileIsKept(t *testing.T) {
@@ -116,19 +115,13 @@ func TestMulti(t *testing.T) {
 	w := Multi(nil, beginLines(&brokenWriter{}, Options{}), b, board)
 	w.Scalar("Loss", 1, 2)
 	for range 2 {
-		if err := w.Flush(); !errors.Is(err, errDisk) || !strings.Contains(err.Error(), "JSON lines") {
-			t.Errorf("Flush: %v", err)
-		}
+		must.Refuse(t, w.Flush(), "JSON lines", errDisk.Error())
 	}
 	must.Equal(t, "the scalars", []Scalar{{testTime, 1, "Loss", 2, 0}}, b.Scalars())
-	if err := w.Close(); !errors.Is(err, errDisk) {
-		t.Errorf("Close: %v", err)
-	}
+	must.Equal(t, "the error of Close", errDisk, w.Close(), cmpopts.EquateErrors())
 	for _, closed := range []Sink{b, board} {
 		closed.Scalar("Loss", 2, 2)
-		if err := closed.Close(); !errors.Is(err, ErrClosed) {
-			t.Errorf("%T: %v, want ErrClosed", closed, err)
-		}
+		must.Equal(t, fmt.Sprintf("the error of %T", closed), ErrClosed, closed.Close(), cmpopts.EquateErrors())
 	}
 }
 

@@ -3,6 +3,7 @@ package tracking
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -72,14 +72,11 @@ func TestTensorBoardNamesInOrder(t *testing.T) {
 		now := testTime.Add(time.Duration(seconds) * time.Second)
 		w := must.Get(newTensorBoard(dir, Options{Now: func() time.Time { return now }}))(t)
 		must.Do(t, w.Close())
-		if w.path <= last {
-			t.Errorf("%s comes before %s", w.path, last)
-		}
+		must.Not(t, w.path <= last, "%s comes before %s", w.path, last)
 		last = w.path
 	}
-	if !strings.Contains(last, ".1700000008.") {
-		t.Errorf("the last file is %s, want the second after that of the one before", last)
-	}
+	must.Not(t, !strings.Contains(last, ".1700000008."),
+		"the last file is %s, want the second after that of the one before", last)
 }
 
 // The scalars before any cut are read. A cut within a record is ErrTruncated.
@@ -98,9 +95,7 @@ func TestReadEventsTruncated(t *testing.T) {
 		want, clean := ends[n]
 		scalars = max(scalars, want)
 		must.Is(t, errors.Is(err, ErrTruncated), !clean, "%d bytes: error %v, cut off", n, err)
-		if d := cmp.Diff(testScalars[:scalars], got, sameNaN, cmpopts.EquateEmpty()); d != "" {
-			t.Fatalf("%d bytes: %s", n, d)
-		}
+		must.Equal(t, fmt.Sprint(n, " bytes"), testScalars[:scalars], got, sameNaN, cmpopts.EquateEmpty())
 	}
 }
 
@@ -110,12 +105,9 @@ func TestReadEventsDamaged(t *testing.T) {
 		damaged := bytes.Clone(whole)
 		damaged[i] ^= 0x10
 		got, err := readEvents(bytes.NewReader(damaged))
-		if err == nil || errors.Is(err, ErrTruncated) || !strings.Contains(err.Error(), "checksum") {
-			t.Fatalf("bit of byte %d flipped: error %v", i, err)
-		}
-		if d := cmp.Diff(testScalars[:len(got)], got, sameNaN, cmpopts.EquateEmpty()); d != "" {
-			t.Fatal(d)
-		}
+		must.Not(t, err == nil || errors.Is(err, ErrTruncated) || !strings.Contains(err.Error(), "checksum"),
+			"bit of byte %d flipped: error %v", i, err)
+		must.Equal(t, fmt.Sprint("before byte ", i), testScalars[:len(got)], got, sameNaN, cmpopts.EquateEmpty())
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -74,9 +73,7 @@ func TestPlotSurvivesAnything(t *testing.T) {
 			t.Fatalf("drawn at no place: %s", call)
 		}
 	}
-	if len(strokes.Actions) < 350 {
-		t.Errorf("only %d drawing instructions", len(strokes.Actions))
-	}
+	must.Not(t, len(strokes.Actions) < 350, "only %d drawing instructions", len(strokes.Actions))
 }
 
 // A curve has the colour of its name in every panel. A faint one has it pale, and is not in the legend.
@@ -110,9 +107,8 @@ func TestTicks(t *testing.T) {
 	} {
 		var labels []string
 		for _, tick := range tt.ticker.Ticks(tt.lo, tt.hi) {
-			if tick.Value < tt.lo-1e-9*math.Abs(tt.lo) || tick.Value > tt.hi+1e-9*math.Abs(tt.hi) {
-				t.Errorf("[%v, %v]: tick at %v", tt.lo, tt.hi, tick.Value)
-			}
+			must.Not(t, tick.Value < tt.lo-1e-9*math.Abs(tt.lo) || tick.Value > tt.hi+1e-9*math.Abs(tt.hi),
+				"[%v, %v]: tick at %v", tt.lo, tt.hi, tick.Value)
 			if tick.Label != "" {
 				labels = append(labels, tick.Label)
 			}
@@ -130,9 +126,7 @@ func TestThin(t *testing.T) {
 	}
 	points[77_777].Y, points[12_345].Y = 50, -50
 	got := thin(points, 4000)
-	if len(got) > 5000 {
-		t.Errorf("%d points are left", len(got))
-	}
+	must.Not(t, len(got) > 5000, "%d points are left", len(got))
 	low, high := got[0].Y, got[0].Y
 	for i, p := range got {
 		low, high = min(low, p.Y), max(high, p.Y)
@@ -153,24 +147,19 @@ func TestWritePNGErrorsLeaveTheFile(t *testing.T) {
 	must.Refuse(t, WritePNG(path, "", nil, 1), "no panels", path)
 	must.Refuse(t, WritePNG(filepath.Join(dir, "none", "plot.png"), "", good, 1), "none")
 	entries, _ := os.ReadDir(dir)
-	if after, _ := os.ReadFile(path); !bytes.Equal(before, after) || len(entries) != 1 {
-		t.Errorf("the picture has changed, or something is left over: %v", entries)
-	}
+	must.Not(t, !bytes.Equal(before, must.Read(t, path)) || len(entries) != 1,
+		"the picture has changed, or something is left over: %v", entries)
 }
 
 func TestSmoothed(t *testing.T) {
 	s := Series{Name: "n", X: []float64{1, 2, 3, 4}, Y: []float64{4, 8, math.NaN(), 0}}
-	got, err := s.Smoothed(0.5)
 	// (0.5·4)/0.5; (0.5·2+0.5·8)/0.75; NaN; (0.5·5+0)/0.875
 	want := []float64{4, 5 / 0.75, math.NaN(), 2.5 / 0.875}
-	if d := cmp.Diff(want, got.Y, cmpopts.EquateApprox(0, 1e-12), cmpopts.EquateNaNs()); d != "" || err != nil ||
-		s.Y[1] != 8 {
-		t.Errorf("%v, %v; the series itself is %v", d, err, s.Y)
-	}
+	got := must.Get(s.Smoothed(0.5))(t).Y
+	must.Equal(t, "the smoothed curve", want, got, cmpopts.EquateApprox(0, 1e-12), cmpopts.EquateNaNs())
+	must.Is(t, s.Y[1], 8, "a value of the series itself")
 	for _, weight := range []float64{-0.1, 1, math.NaN()} {
-		if _, err := s.Smoothed(weight); err == nil {
-			t.Errorf("a weight of %v gives no error", weight)
-		}
+		must.Refused(s.Smoothed(weight))(t)
 	}
 }
 
@@ -179,9 +168,8 @@ func TestBounds(t *testing.T) {
 	s := Series{X: []float64{0, 1, 2, 3, 4}, Y: []float64{1, 1, 1, 1, 1}, Low: []float64{0, 0, math.NaN(), 0, 0},
 		High: []float64{1, 9, 9, 9, 1}}
 	p := Panel{Series: []Series{s}}
-	if y := newFigure("", []Panel{p}, 0).plot(&p).Y; y.Min > 0 || y.Max < 9 || y.Max > 10 {
-		t.Errorf("the axis shows %v to %v", y.Min, y.Max)
-	}
+	y := newFigure("", []Panel{p}, 0).plot(&p).Y
+	must.Not(t, y.Min > 0 || y.Max < 9 || y.Max > 10, "the axis shows %v to %v", y.Min, y.Max)
 	areas := func() int {
 		var strokes recorder.Canvas
 		f := newFigure("", []Panel{p}, 0)

@@ -120,9 +120,8 @@ func TestBarsFinalFrame(t *testing.T) {
 m 1      \[=+> +\]  50 % +.*objective 7 stopped *
 +done
 $`
-	if frame := lastFrame(out.String()); !regexp.MustCompile(want).MatchString(frame) {
-		t.Errorf("the last frame is\n%s\nwant %s", frame, want)
-	}
+	frame := lastFrame(out.String())
+	must.Not(t, !regexp.MustCompile(want).MatchString(frame), "the last frame is\n%s\nwant %s", frame, want)
 }
 
 // A failing terminal does not stop or block the run.
@@ -142,7 +141,6 @@ func TestBarsOnBrokenOutput(t *testing.T) {
 // A regular file is no terminal.
 func TestNoTerminal(t *testing.T) {
 	file := must.Open(os.Create(t.TempDir() + "/out"))(t)
-	if _, ok := New(file, Options{}).(*lines); !ok {
-		t.Error("a file is taken for a terminal")
-	}
+	_, ok := New(file, Options{}).(*lines)
+	must.Not(t, !ok, "a file is taken for a terminal")
 }

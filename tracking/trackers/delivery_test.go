@@ -117,12 +117,10 @@ func TestSendWholeRun(t *testing.T) {
 		tracker := mlflowOf(t, srv.URL)
 		tracker.Name = name
 		n, _, err := Send(t.Context(), tracker, run)
-		if err != nil || int(n) != len(srv.metrics) || srv.statuses[len(srv.statuses)-1] != want {
-			t.Errorf("%s: %d values, the server has %d, %v, %v", name, n, len(srv.metrics), srv.statuses, err)
-		}
-		if name == "killed" && fmt.Sprint(srv.sentSteps()) != "[1 3]" {
-			t.Errorf("steps %v of values 0, 3, 4 and 5", srv.sentSteps())
-		}
+		must.Not(t, err != nil || int(n) != len(srv.metrics) || srv.statuses[len(srv.statuses)-1] != want,
+			"%s: %d values, the server has %d, %v, %v", name, n, len(srv.metrics), srv.statuses, err)
+		must.Not(t, name == "killed" && fmt.Sprint(srv.sentSteps()) != "[1 3]", "steps %v of values 0, 3, 4 and 5",
+			srv.sentSteps())
 	}
 }
 
@@ -144,16 +142,14 @@ func TestArtifacts(t *testing.T) {
 		must.Equal(t, "warnings", "", record(t, tracker, run, 1, 3, func(int64) {}))
 		const place = "/api/2.0/mlflow-artifacts/artifacts/7/abc/artifacts/"
 		want := "[" + place + "checkpoints/best/agent_2.safetensors best<nil> " + place + "videos/walk.mp4 film<nil>]"
-		if got := fmt.Sprint(srv.files); got != want && on || len(srv.files) != 0 && !on {
-			t.Errorf("artifacts %t: the server has %s, want %s", on, got, want)
-		}
+		must.Not(t, fmt.Sprint(srv.files) != want && on || len(srv.files) != 0 && !on,
+			"artifacts %t: the server has %s, want %s", on, srv.files, want)
 		run = Run{Name: "r", Dir: run.Dir, Resumed: true}
 	}
 	write("videos/later.gif", "another film")
 	tracker := must.Get(MLflow(MLflowSettings{TrackingURI: srv.URL, Artifacts: true}))(t)
 	for i, want := range []int{1, 0} {
-		if n, files, err := Send(t.Context(), tracker, run); n != 0 || files != want || err != nil {
-			t.Errorf("call %d sends %d values and %d files, %v", i, n, files, err)
-		}
+		n, files, err := Send(t.Context(), tracker, run)
+		must.Not(t, n != 0 || files != want || err != nil, "call %d sends %d values and %d files, %v", i, n, files, err)
 	}
 }

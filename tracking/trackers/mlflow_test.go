@@ -147,9 +147,8 @@ func TestMLflowSends(t *testing.T) {
 func TestMLflowName(t *testing.T) {
 	var n names
 	for i, want := range []int{250, 240} { // two long tags with one name
-		if got := len(n.of(strings.Repeat("x", 250) + strings.Repeat("y", i))); got != want {
-			t.Errorf("the name of tag %d has %d characters, want %d", i, got, want)
-		}
+		name := n.of(strings.Repeat("x", 250) + strings.Repeat("y", i))
+		must.Equal(t, fmt.Sprint("characters of name ", i), want, len(name))
 	}
 	for tag, want := range map[string]string{
 		"Reward / Total reward (mean)": "Reward / Total reward mean",

@@ -148,9 +148,7 @@ func mlflowServer(t *testing.T, python string) string {
 			answer.Body.Close()
 			return uri
 		}
-		if time.Now().After(until) {
-			t.Fatalf("mlflow server does not answer:\n%s", must.Read(t, printed.Name()))
-		}
+		must.Not(t, time.Now().After(until), "mlflow server does not answer:\n%s", must.Read(t, printed.Name()))
 	}
 }
 

@@ -110,8 +110,7 @@ func TestWandBDies(t *testing.T) {
 	_ = s.Close()
 	w.are(t, "tracker wandb ... killed): 2\n3\n4\n5\n6")
 	const row = "{'a': 0.25, 'b': 1.0, 'global_step': 1}\n"
-	if want := "init walker crew offline allow True\n" + row + "killed\ninit walker crew offline allow True\n" + row +
-		"{'a': 0.5, 'b': 2.0, 'global_step': 2}\n{'a': 0.75, 'b': 3.0, 'global_step': 3}\nfinish 0\n"; said() != want {
-		t.Errorf("the package was told\n%s\nwant\n%s", said(), want)
-	}
+	want := "init walker crew offline allow True\n" + row + "killed\ninit walker crew offline allow True\n" + row +
+		"{'a': 0.5, 'b': 2.0, 'global_step': 2}\n{'a': 0.75, 'b': 3.0, 'global_step': 3}\nfinish 0\n"
+	must.Equal(t, "what the package was told", want, said())
 }

@@ -58,9 +58,7 @@ func TestSimulatorsMotionSourceEqualsIsaacLab(t *testing.T) {
 	}
 	source := must.Get(NewMotionSource(e, clip))(t)
 	rows := must.Get(source.CollectReferenceMotions(64, rand.New(rand.NewPCG(1, 2))))(t)
-	if e.Spaces().AMPObservation.Check(rows, 64) != nil {
-		t.Errorf("%d values of reference motion", len(rows))
-	}
+	must.Not(t, e.Spaces().AMPObservation.Check(rows, 64) != nil, "%d values of reference motion", len(rows))
 }
 
 // What clips do not give is named, and bad settings are refused before Python starts.
@@ -130,9 +128,8 @@ func motionRows(t *testing.T, e *Env, clip *motions.Clip, step int) []float32 {
 	source := must.Get(NewMotionSource(e, clip))(t)
 	features := must.Get(e.about.AMPGroup.features(clip.Skeleton()))(t)
 	w := features.Width
-	if source.Width() != 2*w || e.Spaces().AMPObservation.Width() != 2*w {
-		t.Fatalf("rows of %d and %d values, want %d", source.Width(), e.Spaces().AMPObservation.Width(), 2*w)
-	}
+	must.Not(t, source.Width() != 2*w || e.Spaces().AMPObservation.Width() != 2*w, "rows of %d and %d values, want %d",
+		source.Width(), e.Spaces().AMPObservation.Width(), 2*w)
 	rows := make([]float32, 2*w*dogs)
 	pos, vel := make([]float64, clip.Width()), make([]float64, clip.VelocityWidth())
 	for i := range 2 * dogs {

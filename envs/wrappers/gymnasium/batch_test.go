@@ -122,19 +122,16 @@ func checkCounted(t *testing.T, step int, s *envs.Step, all []counted, mode Auto
 			must.Is(t, s.FinalStates[i], last.state(), "step %d: last state", step)
 		}
 		got := s.Episodes[episodes]
-		if got.Env != i || got.Length != last.length() || math.Abs(got.Return-reward*float64(got.Length)) > 1e-5 ||
-			got.Metrics["speed"] != speed {
-			t.Fatalf("step %d: episode %+v of environment %d, whose speed was %g", step, got, i, speed)
-		}
+		must.Not(t, got.Env != i || got.Length != last.length() ||
+			math.Abs(got.Return-reward*float64(got.Length)) > 1e-5 || got.Metrics["speed"] != speed,
+			"step %d: episode %+v of environment %d, whose speed was %g", step, got, i, speed)
 		episodes++
 	}
 	must.Near(t, s.Metrics["speed"], speeds/valid, 1e-9, "step %d: the mean speed", step)
-	if len(s.Episodes) != episodes || episodes == 0 && (s.FinalObservations != nil || s.FinalUnknown != nil) {
-		t.Fatalf("step %d: %d episodes, want %d", step, len(s.Episodes), episodes)
-	}
-	if mode == Disabled && episodes > 0 && s.Metrics["resets"] != float64(episodes) {
-		t.Fatalf("step %d: metrics %v of %d episodes", step, s.Metrics, episodes)
-	}
+	must.Not(t, len(s.Episodes) != episodes || episodes == 0 && (s.FinalObservations != nil || s.FinalUnknown != nil),
+		"step %d: %d episodes, want %d", step, len(s.Episodes), episodes)
+	must.Not(t, mode == Disabled && episodes > 0 && s.Metrics["resets"] != float64(episodes),
+		"step %d: metrics %v of %d episodes", step, s.Metrics, episodes)
 }
 
 func TestPeersBatchSpacesAndCalls(t *testing.T) {
@@ -146,9 +143,8 @@ func TestPeersBatchSpacesAndCalls(t *testing.T) {
 			1), "door": spaces.NewDiscrete(5)})
 		want := spaces.Set{Observation: policy, State: spaces.Unbounded(1), AMPObservation: spaces.Unbounded(2),
 			Action: spaces.NewBox(-1, 1, 2)}
-		if name, got, wanted := e.set.Difference(want); name != "" {
-			t.Fatalf("%s: %v, want %v", name, got, wanted)
-		}
+		name, got, wanted := e.set.Difference(want)
+		must.Not(t, name != "", "%s: %v, want %v", name, got, wanted)
 		envtest.Reset(t, e, 5)
 		rows := must.Get(e.CollectReferenceMotions(3, rand.New(rand.NewPCG(1, 2))))(t)
 		must.Same(t, rows, []float32{1, 2, 1, 2, 1, 2}, "reference motion")
@@ -169,9 +165,8 @@ func TestPeersBatchSpacesAndCalls(t *testing.T) {
 	o.ObservationGroups, o.StateGroups = []string{"debug"}, []string{"critic", "debug"}
 	e := open(t, o)
 	want := spaces.NewDict(map[string]spaces.Space{"critic": spaces.Unbounded(1), "debug": spaces.NewBox(0, 1, 9)})
-	if set := e.Spaces(); !set.Observation.Equal(spaces.NewBox(0, 1, 9)) || !set.State.Equal(want) {
-		t.Errorf("observations %v and states %v", set.Observation, set.State)
-	}
+	must.Not(t, !e.set.Observation.Equal(spaces.NewBox(0, 1, 9)) || !e.set.State.Equal(want),
+		"observations %v and states %v", e.set.Observation, e.set.State)
 	must.Do(t, envs.Check(e, 50, 1))
 	o.StateGroups = []string{"critics"}
 	must.Refused(New(o))(t, "state_groups has 'critics'", "'critic', 'debug', 'policy'")
@@ -203,9 +198,8 @@ func TestPeersBatchRandomEpisodeLengths(t *testing.T) {
 		must.Is(t, counted, n, "episodes")
 	}
 	must.Is(t, first[0], first[1], "with the same seed the first episodes end in the steps")
-	if low, high := slices.Min(first[0][:]), slices.Max(first[0][:]); low > 3 || low < 1 || high < 8 || high > 10 {
-		t.Errorf("the first episodes ended in the steps %v", first[0])
-	}
+	low, high := slices.Min(first[0][:]), slices.Max(first[0][:])
+	must.Not(t, low > 3 || low < 1 || high < 8 || high > 10, "the first episodes ended in the steps %v", first[0])
 }
 
 // An episode of one step has no row of the discriminator that could stand for its last one.
@@ -222,9 +216,8 @@ func TestPeersBatchShortEpisodes(t *testing.T) {
 		if step == 2 {
 			must.Is(t, s.AMPObservations[1], 1, "the AMP observation of the last step, which is that of the first")
 		}
-		if step == 3 && (len(s.Episodes) == 0 || s.Episodes[0].Length != 1 || s.Episodes[0].Return != 0.5) {
-			t.Errorf("episodes %v", s.Episodes)
-		}
+		must.Not(t, step == 3 && (len(s.Episodes) == 0 || s.Episodes[0].Length != 1 || s.Episodes[0].Return != 0.5),
+			"episodes %v", s.Episodes)
 	}
 }
 
@@ -243,10 +236,8 @@ func TestPeersFunctional(t *testing.T) {
 				o.Kwargs["scale"] = 3.0
 			}
 			e := open(t, o)
-			if set := e.Spaces(); set.Observation.Width() != 2 || simulator == Playground && set.State.Width() != 1 ||
-				!set.Action.Equal(spaces.NewBox(-1, 1, 1)) {
-				t.Fatalf("spaces %v", set)
-			}
+			must.Not(t, e.set.Observation.Width() != 2 || simulator == Playground && e.set.State.Width() != 1 ||
+				!e.set.Action.Equal(spaces.NewBox(-1, 1, 1)), "spaces %v", e.set)
 			first := slices.Clone(envtest.Reset(t, e, 9).Observations)
 			ends := map[int]string{3: "[0 terminated]", 4: "[1 terminated]", 5: "[2 terminated 3 truncated]"}
 			for step := 1; step <= 5; step++ {
@@ -267,9 +258,8 @@ func TestPeersFunctional(t *testing.T) {
 						how = "truncated"
 					}
 					got = append(got, fmt.Sprint(i, " ", how))
-					if !s.FinalUnknown[i] || episode.Length != step || episode.Metrics["far"] != float64(2*step) {
-						t.Errorf("step %d: episode %+v", step, episode)
-					}
+					must.Not(t, !s.FinalUnknown[i] || episode.Length != step ||
+						episode.Metrics["far"] != float64(2*step), "step %d: episode %+v", step, episode)
 					must.Same(t, s.Observations[2*i:2*i+2], first[2*i:2*i+2], "the first observation again")
 					must.Same(t, s.AMPObservations[2*i:2*i+2], []float32{float32(step), -float32(step)},
 						"AMP at an end")

@@ -2,6 +2,7 @@ package gymnasium
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gorl-dev/gorl/envs"
@@ -77,9 +77,7 @@ func TestStep(t *testing.T) {
 			s = envtest.Step(t, e, actions(n))
 			want.Rewards = s.Rewards // returns are their sums
 		}
-		if diff := cmp.Diff(want, *s, cmpopts.EquateApprox(0, 1e-9), cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("step %d (-want +got):\n%s", step, diff)
-		}
+		must.Equal(t, fmt.Sprint("step ", step), want, *s, cmpopts.EquateApprox(0, 1e-9), cmpopts.EquateEmpty())
 	}
 }
 
@@ -144,9 +142,8 @@ func TestNoPython(t *testing.T) {
 	missing, none := fake(t, 2, 2, "start-missing"), fake(t, 2, 2, "")
 	none.Python = "no-such-python3"
 	for _, o := range []Options{missing, none} {
-		if _, err := New(o); !errors.Is(err, ErrNoPython) {
-			t.Errorf("%s: %v", o.Python, err)
-		}
+		_, err := New(o)
+		must.Not(t, !errors.Is(err, ErrNoPython), "%s: %v", o.Python, err)
 	}
 }
 
@@ -157,9 +154,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 	e := open(t, o)
 	envtest.Reset(t, e, 0)
 	a := actions(4)
-	if n := testing.AllocsPerRun(100, func() { envtest.Step(t, e, a) }); n > 0 {
-		t.Errorf("a step allocates %g times", n)
-	}
+	must.Is(t, testing.AllocsPerRun(100, func() { envtest.Step(t, e, a) }), 0, "allocations a step")
 }
 
 // left is what the process holds: descriptors, mappings of the bridge and goroutines.

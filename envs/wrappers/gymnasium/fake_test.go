@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"math"
 	"os"
 	"strconv"
@@ -89,6 +90,14 @@ type faker struct {
 	pending []byte // a message for after the command
 }
 
+// got returns a value that comes without an error, which ends the child.
+func got[T any](value T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return value
+}
+
 // fakeChild speaks the bridge's protocol from the other side.
 func fakeChild(mode string) {
 	requests, replies := os.NewFile(4, "requests"), os.NewFile(5, "replies")
@@ -96,34 +105,22 @@ func fakeChild(mode string) {
 	_ = syscall.SetNonblock(5, false)
 	receive := func() []byte {
 		var size [4]byte
-		if _, err := io.ReadFull(requests, size[:]); err != nil {
-			os.Exit(0)
-		}
+		got(io.ReadFull(requests, size[:]))
 		b := make([]byte, binary.LittleEndian.Uint32(size[:]))
-		if _, err := io.ReadFull(requests, b); err != nil {
-			os.Exit(0)
-		}
+		got(io.ReadFull(requests, b))
 		return b
 	}
 	reply := func(head string) {
 		b := binary.LittleEndian.AppendUint32(nil, uint32(len(head)))
 		b = binary.LittleEndian.AppendUint32(b, 0)
-		if _, err := replies.Write(append(b, head...)); err != nil {
-			os.Exit(0)
-		}
+		got(replies.Write(append(b, head...)))
 	}
 	receive() // the program
 	f := &faker{}
-	if err := json.Unmarshal(receive(), &f.setup); err != nil {
-		reply(fmt.Sprintf(`{"error": %q}`, err))
-		return
-	}
+	got(f, json.Unmarshal(receive(), &f.setup))
 	reply(f.describe(mode))
 	receive()
-	if err := f.attach(); err != nil {
-		reply(fmt.Sprintf(`{"error": %q}`, err))
-		return
-	}
+	f.attach()
 	reply("{}")
 	for {
 		for atomic.LoadUint32(&f.block.sequence) == f.block.done {
@@ -164,24 +161,15 @@ func (f *faker) describe(mode string) string {
 	return description
 }
 
-func (f *faker) attach() error {
-	info, err := os.NewFile(3, "memory").Stat()
-	if err != nil {
-		return err
-	}
-	if f.memory, err = syscall.Mmap(3, 0, int(info.Size()), syscall.PROT_READ|syscall.PROT_WRITE,
-		syscall.MAP_SHARED); err != nil {
-		return err
-	}
-	if f.layout, err = parseHeader(f.memory); err != nil {
-		return err
-	}
+func (f *faker) attach() {
+	info := got(os.NewFile(3, "memory").Stat())
+	f.memory = got(syscall.Mmap(3, 0, int(info.Size()), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED))
+	f.layout = got(parseHeader(f.memory))
 	f.block = f.layout.block(f.memory, f.setup.Index)
 	f.arrays.find(f.memory, f.layout)
 	for i := f.setup.From; i < f.setup.To; i++ {
 		f.envs = append(f.envs, &fakeEnv{i: i})
 	}
-	return nil
 }
 
 // run does one command and returns its status.

@@ -64,9 +64,7 @@ func hurry(e *Env, mode string) {
 func faulted(t *testing.T, err error, kind Fault, words string) *ChildError {
 	t.Helper()
 	var fault *ChildError
-	if !errors.As(err, &fault) || fault.Fault != kind {
-		t.Fatalf("%v, want the fault %q and %q", err, kind, words)
-	}
+	must.Not(t, !errors.As(err, &fault) || fault.Fault != kind, "%v, want the fault %q and %q", err, kind, words)
 	must.Refuse(t, err, words)
 	return fault
 }
@@ -78,9 +76,8 @@ func TestFaults(t *testing.T) {
 		hurry(e, m.mode)
 		_, err := e.Step(actions(4))
 		fault := faulted(t, err, m.fault, m.words)
-		if m.mode != "header" && (fault.Child != 1 || fault.From != 2 || fault.To != 4) {
-			t.Errorf("%s: the error is of another child: %+v", m.mode, fault)
-		}
+		must.Not(t, m.mode != "header" && (fault.Child != 1 || fault.From != 2 || fault.To != 4),
+			"%s: the error is of another child: %+v", m.mode, fault)
 		must.Refused(e.Step(actions(4)))(t, "")
 		_, err = e.Reset(1)
 		must.Is(t, err != nil, fault.fatal(), "%s: Reset after the error: %v", m.mode, err)
@@ -219,14 +216,10 @@ func TestPeersParentKilled(t *testing.T) {
 	}
 	file := must.Open(os.OpenFile(lock, os.O_RDWR, 0))(t)
 	take := func() error { return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
-	if err := take(); !errors.Is(err, syscall.EWOULDBLOCK) {
-		t.Errorf("the lock of processes that go on: %v", err)
-	}
+	must.Not(t, !errors.Is(take(), syscall.EWOULDBLOCK), "the processes do not hold the lock")
 	must.Do(t, parent.Process.Kill())
 	_ = parent.Wait()
 	for until := time.Now().Add(patience); take() != nil; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatal("a process goes on after its parent was killed")
-		}
+		must.Not(t, time.Now().After(until), "a process goes on after its parent was killed")
 	}
 }

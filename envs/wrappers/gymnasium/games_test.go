@@ -6,8 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
@@ -68,10 +66,8 @@ func TestPeersGames(t *testing.T) {
 			}
 			t.Logf("%d copies, %d steps, %d games, %d deaths before the end: equal", n, steps, played[0].games,
 				played[0].deaths)
-			if played[0].games < c.games || played[0].deaths < c.deaths {
-				t.Errorf("%d games and %d deaths, want at least %d and %d", played[0].games, played[0].deaths, c.games,
-					c.deaths)
-			}
+			must.Not(t, played[0].games < c.games || played[0].deaths < c.deaths,
+				"%d games and %d deaths, want at least %d and %d", played[0].games, played[0].deaths, c.games, c.deaths)
 		})
 	}
 }
@@ -141,10 +137,9 @@ func (p *playedGame) after(e *Env, s *envs.Step) {
 	p.same("finals", s.FinalObservations, e.set.Observation.Width())
 	p.same("final_states", s.FinalStates, e.set.State.Width())
 	last := s.Episodes[slices.IndexFunc(s.Episodes, func(e envs.Episode) bool { return e.Env == p.i })]
-	if p.ended != k || last.Length != p.length || p.cut && (s.Terminated[p.i] || !s.Truncated[p.i]) {
-		p.Fatalf("copy %d, step %d: %d of %d agents ended in a game of %d steps (%d counted), terminated: %t", p.i,
-			p.step, p.ended, k, last.Length, p.length, s.Terminated[p.i])
-	}
+	must.Not(p, p.ended != k || last.Length != p.length || p.cut && (s.Terminated[p.i] || !s.Truncated[p.i]),
+		"copy %d, step %d: %d of %d agents ended in a game of %d steps (%d counted), terminated: %t", p.i, p.step,
+		p.ended, k, last.Length, p.length, s.Terminated[p.i])
 	p.games++
 	p.length, p.ended = 0, 0
 }
@@ -223,9 +218,8 @@ func TestPeersGameOfOwn(t *testing.T) {
 		"camera": {Kind: spaces.Box, Shape: []int{2, 2}, DType: spaces.Uint8}, "door": spaces.NewDiscrete(4)}),
 		Action: spaces.NewBox(-1, 1, 2)}, spaces.Seat{Name: "c_0", Observation: spaces.NewBox(-9, 9, 1),
 		Action: spaces.NewMultiDiscrete(2, 3), ActionMask: spaces.NewActionMask(spaces.NewMultiDiscrete(2, 3))})
-	if name, got, wanted := set.Difference(want); name != "" {
-		t.Fatalf("%s: %v, want %v", name, got, wanted)
-	}
+	name, got, wanted := set.Difference(want)
+	must.Not(t, name != "", "%s: %v, want %v", name, got, wanted)
 	must.Do(t, envs.Check(e, 60, 3))
 	s := envtest.Reset(t, e, 5)
 	actions := []float32{2, 0.5, -0.5, 0, 1, 2, 0.5, -0.5, 0, 1} // a_0: 2, b_0: (0.5, -0.5), c_0: (0, 1)
@@ -249,18 +243,15 @@ func TestPeersGameOfOwn(t *testing.T) {
 		must.Is(t, fmt.Sprint(s.Observations[8:], s.States[2:], s.ActionMasks[5:], seats.Rewards,
 			numbers(seats.Terminated), numbers(seats.Truncated), numbers(s.Seats.Active[3:])), want, "step %d", k)
 	}
-	if diff := cmp.Diff([]float32{0, 0, 50, 50, 50, 50, 1, 0}, s.FinalObservations[8:]); diff != "" ||
-		s.Terminated[1] || !s.Truncated[1] || s.FinalStates[2] != 5 ||
-		s.Episodes[1].Return != 1+1.5+2+2.5+3+3+3.5+4+4.5+5 || s.Episodes[1].Metrics["b_0.k"] != 5 {
-		t.Errorf("the end: %s, %+v", diff, s)
-	}
+	must.Same(t, s.FinalObservations[8:], []float32{0, 0, 50, 50, 50, 50, 1, 0}, "the last observations")
+	must.Not(t, s.Terminated[1] || !s.Truncated[1] || s.FinalStates[2] != 5 || s.Episodes[1].Metrics["b_0.k"] != 5 ||
+		s.Episodes[1].Return != 1+1.5+2+2.5+3+3+3.5+4+4.5+5, "the end: %+v", s)
 	envtest.Step(t, e, actions)
 	must.Is(t, must.Get(e.Render(1))(t).At(0, 0), color.Color(color.RGBA{1, 1, 1, 255}), "picture")
 	o = zoo(t, "bridge_games:Lives", 1, 1)
 	o.States, o.ActionMasks = Ignore, Ignore
-	if set := open(t, o).Spaces(); set.State.Width() != 0 || set.ActionMask.Width() != 0 {
-		t.Errorf("%v and %v are not ignored", set.State, set.ActionMask)
-	}
+	set = open(t, o).Spaces()
+	must.Is(t, set.State.Width()+set.ActionMask.Width(), 0, "values of states and masks, which are ignored")
 }
 
 // A game by turns of which one agent is killed in another's turn: a reward counts in the turn in which it arises.
@@ -303,8 +294,6 @@ func TestPeersGameOfALostChild(t *testing.T) {
 	must.Is(t, fmt.Sprint(s.Observations[8:], s.FinalObservations[8:], s.FinalStates[2:], seats.Rewards,
 		seats.Terminated, seats.Truncated, seats.Active, s.Truncated), "[0 1 0 0 0 0 0 0] [0 0 30 30 30 30 3 -3] "+
 		"[3 2] [0 0 0] [false false false] [false true true] [true true false] [false true]", "the new game")
-	if s.Seats.Rewards[1] != 4 || e.Replaced() != 1 {
-		t.Errorf("the other game: %v", s.Seats.Rewards)
-	}
+	must.Not(t, s.Seats.Rewards[1] != 4 || e.Replaced() != 1, "the other game: %v", s.Seats.Rewards)
 	must.Do(t, envs.Check(e, 30, 1))
 }

@@ -69,7 +69,6 @@ func TestPeersMasks(t *testing.T) {
 	ignoring := single("info")
 	ignoring.ActionMasks = Ignore
 	e := open(t, ignoring)
-	if s := envtest.Reset(t, e, 1); s.ActionMasks != nil || e.Spaces().ActionMask.Kind != spaces.None {
-		t.Errorf("masks %v that should be ignored", s.ActionMasks)
-	}
+	masks := envtest.Reset(t, e, 1).ActionMasks
+	must.Not(t, masks != nil || e.set.ActionMask.Kind != spaces.None, "masks %v that should be ignored", masks)
 }

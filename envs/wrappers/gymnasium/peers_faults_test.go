@@ -60,9 +60,7 @@ func TestPeersFaults(t *testing.T) {
 					_, err = e.Step(a)
 				}
 				if replace > 0 {
-					if err != nil || e.Replaced() != 1 {
-						t.Errorf("%v after %d replacements", err, e.Replaced())
-					}
+					must.Not(t, err != nil || e.Replaced() != 1, "%v after %d replacements", err, e.Replaced())
 					err = seen
 				}
 				faulted(t, err, c.fault, c.words)
@@ -71,16 +69,27 @@ func TestPeersFaults(t *testing.T) {
 					t.Errorf("an error of %d bytes, with control characters or a traceback: %.200q", len(text), text)
 				}
 				must.Do(t, e.Close())
-				if left := children(t); len(left) > 0 {
-					t.Errorf("processes %v are left", left)
-				}
+				must.Is(t, len(children(t)), 0, "processes that are left")
 				sleeper := "^[^ ]*python[^ ]* -c import time; time.sleep.3600"
-				if out, err := exec.Command("pgrep", "-f", sleeper).Output(); err == nil {
-					t.Errorf("what it started goes on: %s", out)
-				}
+				out, err := exec.Command("pgrep", "-f", sleeper).Output()
+				must.Not(t, err == nil, "what it started goes on: %s", out)
 			})
 		}
 	}
+}
+
+// attempt makes a batch, resets it and makes so many steps, counted from 1. It returns the first error.
+func attempt(t *testing.T, o Options, steps int, actions func(step int) []float32) error {
+	t.Helper()
+	e, err := New(o)
+	if err == nil {
+		t.Cleanup(func() { must.Do(t, e.Close()) })
+		_, err = e.Reset(1)
+	}
+	for k := 1; k <= steps && err == nil; k++ {
+		_, err = e.Step(actions(k))
+	}
+	return err
 }
 
 // Options that Python, an environment or a batch cannot serve are errors of New, or of the first reset and step.
@@ -127,14 +136,7 @@ func TestPeersRefusals(t *testing.T) {
 			o.Factory, o.AMPObservations = "bridge_batches:Bare", "amp"
 		}),
 	} {
-		e, err := New(o)
-		if err == nil {
-			if _, err = e.Reset(0); err == nil {
-				_, err = e.Step(e.Spaces().Action.Rows(o.NumEnvs))
-			}
-			must.Do(t, e.Close())
-		}
-		must.Refuse(t, err, want)
+		must.Refuse(t, attempt(t, o, 1, func(int) []float32 { return make([]float32, 2*o.NumEnvs) }), want)
 	}
 	// What the batch does not say can be said.
 	silent.Autoreset = SameStep
@@ -166,19 +168,12 @@ func TestPeersGamesRefused(t *testing.T) {
 			if c.bad != "" {
 				o.Kwargs = map[string]any{"bad": c.bad}
 			}
-			e, err := New(o)
-			if err == nil {
-				t.Cleanup(func() { e.Close() })
-				_, err = e.Reset(1)
-			}
-			for k := 1; k < 8 && err == nil; k++ {
-				actions := slices.Repeat([]float32{0, 0, 0, float32((k + 1) % 2), 0}, 2)
+			faulted(t, attempt(t, o, 7, func(k int) []float32 {
 				if c.name == turns {
-					actions = slices.Repeat([]float32{1}, 6)
+					return slices.Repeat([]float32{1}, 6)
 				}
-				_, err = e.Step(actions)
-			}
-			faulted(t, err, c.fault, c.want)
+				return slices.Repeat([]float32{0, 0, 0, float32((k + 1) % 2), 0}, 2)
+			}), c.fault, c.want)
 		})
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/spaces"
@@ -106,11 +104,9 @@ PolicyError /text begins with b'xxxxxxxx', version 2021161080; it must be b'GORL
 PolicyError /text begins with b'xxxxxxxx', version 2021161080; it must be b'GORLSHM\x00', version 1
 PolicyError /killed: the program that served the policy has ended
 `
-	if diff := cmp.Diff(want, string(out)); diff != "" || err != nil {
-		t.Errorf("%v; the program printed (-want +got):\n%s", err, diff)
-	}
+	must.Equal(t, "what the program printed", want, string(out))
+	must.Do(t, err)
 	must.Is(t, masked.training, true, "the policy trains again")
-	if _, err := os.Stat(filepath.Join(folder, "box")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the file is still there: %v", err)
-	}
+	_, err = os.Stat(filepath.Join(folder, "box"))
+	must.Not(t, !errors.Is(err, os.ErrNotExist), "the file is still there: %v", err)
 }

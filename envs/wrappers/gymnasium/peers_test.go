@@ -39,9 +39,7 @@ func reference(t *testing.T, python, script, name string, n, steps, seed int) fu
 	path := filepath.Join(t.TempDir(), "reference.npz")
 	command := exec.Command(python, script, name, strconv.Itoa(n), strconv.Itoa(steps), strconv.Itoa(seed), path)
 	command.Dir = "testdata"
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	must.Run(t, command)
 	file := must.Get(npz.Open(path))(t)
 	return func(array string) []float64 {
 		t.Helper()
@@ -91,9 +89,7 @@ func TestPeersEqualSyncVectorEnv(t *testing.T) {
 				}
 			}
 			t.Logf("%d steps of %d environments, %d resets: equal", steps, n, resets)
-			if resets < c.resetsAtAll {
-				t.Errorf("%d resets in %d steps, want at least %d", resets, steps, c.resetsAtAll)
-			}
+			must.Not(t, resets < c.resetsAtAll, "%d resets in %d steps, want at least %d", resets, steps, c.resetsAtAll)
 		})
 	}
 }
@@ -103,9 +99,8 @@ func TestPeersCamera(t *testing.T) {
 	e := open(t, real(t, "bridge_environments:Camera", 3, 2))
 	want := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(3, 2, 3), "joints": spaces.NewBox(-1, 1,
 		2)})
-	if got := e.Spaces().Observation; !got.Equal(want) || e.Spaces().Action.DType != spaces.Float32 {
-		t.Fatalf("observations %v, want %v; actions %v", got, want, e.Spaces().Action)
-	}
+	must.Not(t, !e.set.Observation.Equal(want) || e.set.Action.DType != spaces.Float32,
+		"observations %v, want %v; actions %v", e.set.Observation, want, e.set.Action)
 	must.Is(t, e.layout.Arrays["observations_bytes"].DType, "u1", "the type of pictures in the memory")
 	s, err := e.Reset(1)
 	for step := 1; step <= 20; step++ {
@@ -122,11 +117,7 @@ func TestPeersCamera(t *testing.T) {
 	must.Same(t, s.Rewards, []float32{1, 3, 5}, "rewards")
 	o := real(t, "bridge_environments:Camera", 2, 1)
 	o.Kwargs = map[string]any{"bad": 256}
-	e = open(t, o)
-	envtest.Reset(t, e, 1)
-	for k := 0; k < 3 && err == nil; k++ {
-		_, err = e.Step([]float32{1, 2, 3, 4})
-	}
+	err = attempt(t, o, 3, func(int) []float32 { return []float32{1, 2, 3, 4} })
 	must.Refuse(t, err, "no whole number from 0 to 255", "environment 0")
 }
 
@@ -146,10 +137,8 @@ func TestPeersPicturesWithoutDisplay(t *testing.T) {
 		if err != nil && gl == "" && strings.Contains(err.Error(), "install its library") {
 			t.Skipf("neither EGL nor OSMesa is here: %v", err)
 		}
-		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) ||
-			strings.Contains(err.Error(), "\n")) {
-			t.Errorf("MUJOCO_GL=%q: %v, %v, want an error with %q", gl, picture, err, want)
-		}
+		must.Not(t, (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n")), "MUJOCO_GL=%q: %v, %v, want an error with %q", gl, picture, err, want)
 	}
 }
 
@@ -162,10 +151,8 @@ func TestPeersInfosAndPictures(t *testing.T) {
 	episodes := 0
 	for step := 1; step <= 100; step++ {
 		s := envtest.Step(t, e, make([]float32, 6))
-		if slices.Min(s.Rewards) < 50 || len(s.Metrics) != 1 || s.Metrics["nested.double"] < 2 {
-			t.Fatalf("step %d: rewards %v, to which the keyword argument adds 100, and metrics %v", step, s.Rewards,
-				s.Metrics)
-		}
+		must.Not(t, slices.Min(s.Rewards) < 50 || len(s.Metrics) != 1 || s.Metrics["nested.double"] < 2,
+			"step %d: rewards %v, to which the keyword argument adds 100, and metrics %v", step, s.Rewards, s.Metrics)
 		for _, episode := range s.Episodes {
 			episodes++
 			length := float64(episode.Length)
@@ -173,9 +160,8 @@ func TestPeersInfosAndPictures(t *testing.T) {
 			must.Match(t, want, episode.Metrics, "metrics of an episode")
 		}
 		text := string(must.Get(e.Info(1))(t))
-		if !strings.Contains(text, `"word": "step `) || !strings.Contains(text, "[1.5, null]") {
-			t.Fatalf("info %s", text)
-		}
+		must.Not(t, !strings.Contains(text, `"word": "step `) || !strings.Contains(text, "[1.5, null]"), "info %s",
+			text)
 	}
 	must.Is(t, episodes > 0, true, "episodes end")
 	picture := must.Get(e.Render(2))(t)
@@ -188,9 +174,8 @@ func TestPeersImitator(t *testing.T) {
 	o.AMPObservations, o.States, o.Replace = "amp_obs", "critic", 1
 	e := open(t, o)
 	set := e.Spaces()
-	if set.AMPObservation.Width() != 2 || set.State.Width() != 4 {
-		t.Fatalf("AMP observations %v and states %v", set.AMPObservation, set.State)
-	}
+	must.Not(t, set.AMPObservation.Width() != 2 || set.State.Width() != 4, "AMP observations %v and states %v",
+		set.AMPObservation, set.State)
 	must.Do(t, envs.Check(e, 100, 1))
 	var rows [2][]float32
 	for k := range rows {
@@ -201,10 +186,8 @@ func TestPeersImitator(t *testing.T) {
 	place := slices.Clone(envtest.Reset(t, e, 3).Observations)
 	s := envtest.Step(t, e, make([]float32, 8))
 	for i := range 4 {
-		if s.States[4*i] != 1 || s.States[4*i+1] != place[3*i] || s.AMPObservations[2*i] != 0 {
-			t.Errorf("environment %d: states %v, AMP observations %v", i, s.States[4*i:4*i+4],
-				s.AMPObservations[2*i:2*i+2])
-		}
+		must.Not(t, s.States[4*i] != 1 || s.States[4*i+1] != place[3*i] || s.AMPObservations[2*i] != 0,
+			"environment %d: states %v, AMP observations %v", i, s.States[4*i:4*i+4], s.AMPObservations[2*i:2*i+2])
 	}
 	must.Match(t, map[string]any{"bonus": 1.0, "delay": int64(2)}, e.RewardShaping(), "reward parameters")
 	want := slices.Clone(s.Rewards)

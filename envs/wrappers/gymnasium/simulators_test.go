@@ -89,9 +89,7 @@ func TestPeersVectorEqualsSingle(t *testing.T) {
 						}
 					}
 				}
-				if episodes < c.episodes {
-					t.Errorf("%d episodes, want at least %d", episodes, c.episodes)
-				}
+				must.Not(t, episodes < c.episodes, "%d episodes, want at least %d", episodes, c.episodes)
 			})
 		}
 	}
@@ -134,11 +132,10 @@ func TestSimulatorsEnvPool(t *testing.T) {
 		s = envtest.Step(t, e, acts[step*n*wA:(step+1)*n*wA])
 		for i := range n {
 			flag, invalid := flags[step*n+i], s.Invalid != nil && s.Invalid[i]
-			if s.Rewards[i] != rewards[step*n+i] || s.Terminated[i] != (flag == 1 || flag == 3) ||
-				s.Truncated[i] != (flag >= 2) || invalid != ended[i] {
-				t.Fatalf("timestep %d, environment %d: reward %g, %t, %t, invalid %t; want %g and %g, %t", step, i,
-					s.Rewards[i], s.Terminated[i], s.Truncated[i], invalid, rewards[step*n+i], flag, ended[i])
-			}
+			must.Not(t, s.Rewards[i] != rewards[step*n+i] || s.Terminated[i] != (flag == 1 || flag == 3) ||
+				s.Truncated[i] != (flag >= 2) || invalid != ended[i],
+				"timestep %d, environment %d: reward %g, %t, %t, invalid %t; want %g and %g, %t", step, i, s.Rewards[i],
+				s.Terminated[i], s.Truncated[i], invalid, rewards[step*n+i], flag, ended[i])
 			if ended[i] = flag > 0; ended[i] {
 				episodes++
 				must.Same(t, s.FinalObservations[i*w:(i+1)*w], observations[((step+1)*n+i)*w:((step+1)*n+i+1)*w],
@@ -146,12 +143,8 @@ func TestSimulatorsEnvPool(t *testing.T) {
 			}
 		}
 	}
-	if episodes != n*(steps/1001) || len(s.Episodes) != 0 {
-		t.Errorf("%d episodes", episodes)
-	}
-	if s = envtest.Reset(t, e, seed); !slices.Equal(s.Observations, observations[:n*w]) {
-		t.Errorf("the same seed again: %v", s.Observations)
-	}
+	must.Not(t, episodes != n*(steps/1001) || len(s.Episodes) != 0, "%d episodes", episodes)
+	must.Same(t, envtest.Reset(t, e, seed).Observations, observations[:n*w], "the same seed again")
 }
 
 // mjlab shows last observations, because the bridge resets; with its own reset they are unknown.
@@ -163,9 +156,8 @@ func TestSimulatorsMJLab(t *testing.T) {
 		o := Options{Python: python, Simulator: MJLab, ID: "Mjlab-Cartpole-Balance", NumEnvs: n, Autoreset: mode,
 			Seed: 5, Kwargs: map[string]any{"episode_length_s": 0.5, "device": "cpu"}}
 		e := open(t, o)
-		if set := e.Spaces(); set.Observation.Width() != 5 || set.State.Width() != 5 || set.Action.Width() != 1 {
-			t.Fatalf("spaces %v", set)
-		}
+		must.Not(t, e.set.Observation.Width() != 5 || e.set.State.Width() != 5 || e.set.Action.Width() != 1,
+			"spaces %v", e.set)
 		must.Do(t, envs.Check(e, 40, 5))
 		s := envtest.Reset(t, e, 9)
 		if first == nil {
@@ -178,9 +170,8 @@ func TestSimulatorsMJLab(t *testing.T) {
 			s = envtest.Step(t, e, slices.Repeat([]float32{0.3}, n))
 			for _, episode := range s.Episodes {
 				episodes++
-				if s.FinalUnknown != nil != (mode == SameStep) || episode.Length > 11 || episode.Return <= 0 {
-					t.Fatalf("episode %+v, last observations unknown %v", episode, s.FinalUnknown)
-				}
+				must.Not(t, s.FinalUnknown != nil != (mode == SameStep) || episode.Length > 11 || episode.Return <= 0,
+					"episode %+v, last observations unknown %v", episode, s.FinalUnknown)
 				if mode == "" { // one step on from the observation before, and not the next episode's first
 					from, to := 5*episode.Env, 5*episode.Env+5
 					final := s.FinalObservations[from:to]
@@ -193,9 +184,7 @@ func TestSimulatorsMJLab(t *testing.T) {
 				"metrics %v with %d episodes", s.Metrics, len(s.Episodes))
 			before = slices.Clone(s.Observations)
 		}
-		if episodes < n {
-			t.Errorf("%d episodes", episodes)
-		}
+		must.Not(t, episodes < n, "%d episodes", episodes)
 	}
 	o := Options{Python: python, Simulator: MJLab, ID: "Mjlab-Cartpole-Balance", NumEnvs: n,
 		Kwargs: map[string]any{"scene.colour": 3}}
@@ -220,10 +209,8 @@ func TestSimulatorsIsaacLab(t *testing.T) {
 				o.AMPObservations = "amp_obs"
 			}
 			e := open(t, o)
-			if set := e.Spaces(); set.Observation.Width() != 4 || set.State.Width() != c.states ||
-				set.AMPObservation.Width() != c.amp {
-				t.Fatalf("spaces %v", set)
-			}
+			must.Not(t, e.set.Observation.Width() != 4 || e.set.State.Width() != c.states ||
+				e.set.AMPObservation.Width() != c.amp, "spaces %v", e.set)
 			must.Do(t, envs.Check(e, 130, 5))
 			envtest.Reset(t, e, 9)
 			episodes, before := 0, make([]float32, n*c.amp)
@@ -236,15 +223,12 @@ func TestSimulatorsIsaacLab(t *testing.T) {
 					must.Is(t, s.Truncated[i], episode.Length == c.length, "%+v is truncated", episode)
 					must.Same(t, s.AMPObservations[i*c.amp:(i+1)*c.amp], before[i*c.amp:(i+1)*c.amp], "AMP observation")
 				}
-				if _, logged := s.Metrics["Episode_Reward/speed"]; c.amp == 0 &&
-					logged != (len(s.Episodes) > 0) {
-					t.Errorf("metrics %v with %d episodes", s.Metrics, len(s.Episodes))
-				}
+				_, logged := s.Metrics["Episode_Reward/speed"]
+				must.Not(t, c.amp == 0 && logged != (len(s.Episodes) > 0), "metrics %v with %d episodes", s.Metrics,
+					len(s.Episodes))
 				before = slices.Clone(s.AMPObservations)
 			}
-			if episodes < 2*n {
-				t.Errorf("%d episodes", episodes)
-			}
+			must.Not(t, episodes < 2*n, "%d episodes", episodes)
 			if c.amp > 0 {
 				rows := must.Get(e.CollectReferenceMotions(50, rand.New(rand.NewPCG(1, 2))))(t)
 				must.Is(t, len(rows), 50*c.amp, "values of reference motion")
