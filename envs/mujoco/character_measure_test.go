@@ -88,10 +88,9 @@ func TestCharacterMeasureClips(t *testing.T) {
 
 // Figures of whole episodes are there where Step ends one, and not for one that was restored in its middle.
 func TestCharacterMeasureEpisodes(t *testing.T) {
-	c := characterOf(t, CharacterConfig{Body: QuadrupedBody(), NumEnvs: 3, Task: Track, Residual: true,
+	c := begun(t, CharacterConfig{Body: QuadrupedBody(), NumEnvs: 3, Task: Track, Residual: true,
 		EpisodeLength: 20, Deviation: 9,
 		Measure: true, Workers: 2})
-	envtest.Reset(t, c, 1)
 	rng := rand.New(rand.NewPCG(1, 2))
 	actions := make([]float32, 3*c.Spaces().Action.Width())
 	ended := func() (with, without int) {

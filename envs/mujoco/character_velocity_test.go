@@ -81,8 +81,7 @@ func TestVelocity(t *testing.T) {
 	const n = 400
 	e := must.Open(NewCharacter(CharacterConfig{Body: standing(), Task: Velocity, Velocity: velocity, NumEnvs: n,
 		Measure: true}))(t)
-	must.Not(t, e.Spaces().AMPObservation.Width() != 0 || e.Supports(new(envs.MotionSource)),
-		"without clips there are AMP observations")
+	must.Not(t, e.Spaces().AMPObservation.Width() != 0 || e.Supports(new(envs.MotionSource)), "AMP without clips")
 	envtest.Reset(t, e, 1)
 	still, high, low := 0, [3]float64{}, [3]float64{}
 	for i := range n {

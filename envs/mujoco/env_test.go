@@ -58,12 +58,10 @@ func TestCloseFrees(t *testing.T) {
 }
 
 func TestDivergedEndsTheEpisode(t *testing.T) {
-	w, err := NewWalker(WalkerConfig{NumEnvs: 3})
-	must.Do(t, err)
+	w := must.Get(NewWalker(WalkerConfig{NumEnvs: 3}))(t)
 	envtest.Reset(t, w, 1)
 	floats(w.batch.data[2].qvel, 9)[0] = math.Inf(1)
-	checked, err := envs.Checked(w)
-	must.Do(t, err)
+	checked := must.Open(envs.Checked(w))(t)
 	s := envtest.Step(t, checked, make([]float32, 18))
 	must.Not(t, s.Terminated[0] || !s.Terminated[2] || len(s.Episodes) != 1 || s.Episodes[0].Env != 2,
 		"terminated %v, episodes %v", s.Terminated, s.Episodes)

@@ -39,8 +39,7 @@ func TestTerrainField(t *testing.T) {
 func TestTerrainContacts(t *testing.T) {
 	b := QuadrupedBody()
 	b.Feet, b.MinHeight, b.MaxTilt = nil, -1, math.Pi
-	e := characterOf(t, CharacterConfig{Body: b, NumEnvs: 12, Randomize: RandomizeConfig{Terrain: hilly}})
-	envtest.Reset(t, e, 1)
+	e := begun(t, CharacterConfig{Body: b, NumEnvs: 12, Randomize: RandomizeConfig{Terrain: hilly}})
 	f := e.random.terrain
 	for i := range 12 {
 		x, y := f.middle(2, i%3)
@@ -64,8 +63,7 @@ func TestTerrainContacts(t *testing.T) {
 				h := f.height(x+0.06*float64(k%3-1), y+0.06*float64(k/3-1))
 				low, high = min(low, h), max(high, h)
 			}
-			must.Not(t, z < low-0.03 || z > high+0.03,
-				"a contact at the height %g; the ground there is from %g to %g", z, low, high)
+			must.Not(t, z < low-0.03 || z > high+0.03, "a contact at %g; the ground is from %g to %g", z, low, high)
 		}
 	}
 	must.Not(t, number < 24, "12 bodies have %d contacts", number)

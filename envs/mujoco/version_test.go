@@ -23,8 +23,7 @@ func TestVersion(t *testing.T) {
 	if asked := os.Getenv("GORL_TEST_MUJOCO"); asked != "" && asked != Version() {
 		t.Errorf("scripts/test-mujoco.sh asked for version %s, and the library has %s", asked, Version())
 	}
-	must.Is(t, headerVersion, major*1000000+minor*1000+patch,
-		"the library has version %s; the headers' version is read as", Version())
+	must.Is(t, headerVersion, major*1000000+minor*1000+patch, "of version %s the headers' version", Version())
 }
 
 // TestNewerFeatures steps models with features that MuJoCo 2.2 lacks as mj_step does, and goes on from a saved state.

@@ -67,10 +67,9 @@ func TestRecordTransitions(t *testing.T) {
 			number := []float32{float32(episode + 1)}
 			random, nextRandom := l.Observation[2], l.NextObservation[2]
 			must.Match(t, line{
-				Step: i + 1, Observation: []float32{1, float32(i), random}, State: number, Action: []float32{float32(k),
-					-1},
-				Reward: float32(k), NextObservation: []float32{1, float32(i + 1), nextRandom}, NextState: number,
-				AMPObservation: []float32{float32(10 * (i + 1))}, Terminated: i == 2,
+				Step: i + 1, Observation: []float32{1, float32(i), random}, State: number,
+				Action: []float32{float32(k), -1}, Reward: float32(k), NextState: number, Terminated: i == 2,
+				NextObservation: []float32{1, float32(i + 1), nextRandom}, AMPObservation: []float32{float32(10*i + 10)},
 			}, l, "%s, line %d", name, i)
 			must.Not(t, i > 0 && !slices.Equal(l.Observation, lines[i-1].NextObservation),
 				"%s: line %d does not begin where the one before ends", name, i)
