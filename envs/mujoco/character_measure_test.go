@@ -108,11 +108,9 @@ func TestCharacterMeasureEpisodes(t *testing.T) {
 	}
 	envtest.Step(t, c, actions)
 	state := envtest.State(t, c)
-	if with, without := ended(); with < 3 || without != 0 {
-		t.Errorf("%d episodes with a pose error, %d without", with, without)
-	}
+	with, without := ended()
+	must.Not(t, with < 3 || without != 0, "%d episodes with a pose error, %d without", with, without)
 	must.Do(t, c.RestoreState(state))
-	if _, without := ended(); without != 3 {
-		t.Errorf("%d episodes without a pose error; want the three that were restored", without)
-	}
+	_, without = ended()
+	must.Is(t, without, 3, "restored episodes without a pose error")
 }

@@ -41,9 +41,8 @@ func TestTracking(t *testing.T) {
 		task.terms[0] = terms
 		must.Not(t, got > 0.97 || lost || alone > 0.9, "%s: reward %g, own term %g, lost %t", name, got, alone, lost)
 	}
-	if _, lost := place(func(q, v []float64) { q[2] += 0.51 }); !lost {
-		t.Error("half a metre above the clip the episode goes on")
-	}
+	_, lost = place(func(q, v []float64) { q[2] += 0.51 })
+	must.Is(t, lost, true, "half a metre above the clip, lost")
 }
 
 // TestCommand: commands lie in their bounds, change when they should, and are what is rewarded.

@@ -97,9 +97,8 @@ func characterReset(t *testing.T, hide bool, lift float64) {
 	for i := range n {
 		amp := s.AMPObservations[3*width*i : 3*width*(i+1)]
 		must.Same(t, amp[width:2*width], first[i*width:(i+1)*width], "character %d: the middle of the AMP history", i)
-		if d := farthest32(amp[:width], amp[width:2*width]); d > 0.5 || d == 0 {
-			t.Fatalf("character %d: the moment before the first one is %g away", i, d)
-		}
+		d := farthest32(amp[:width], amp[width:2*width])
+		must.Not(t, d > 0.5 || d == 0, "character %d: the moment before the first one is %g away", i, d)
 	}
 }
 
@@ -168,9 +167,7 @@ func TestHeadingFrame(t *testing.T) {
 	v[0], v[1] = cos*v[0]-sin*v[1], sin*v[0]+cos*v[1]
 	turned := rotation.Exp([]float64{0, 0, angle}).Mul(rotation.Of(q[3:]))
 	copy(q[3:], turned[:])
-	if d := farthest32(a, features(q, v)); d > 1e-5 {
-		t.Errorf("a feature changes by %g", d)
-	}
+	must.Near(t, farthest32(a, features(q, v)), 0, 1e-5, "a feature changes by")
 }
 
 // TestFallEndsTheEpisode: characters that thrash about fall, and an episode ends where a body that is no foot touches

@@ -64,9 +64,7 @@ func TestObservationTerms(t *testing.T) {
 		for i, v := range expected {
 			must.Near(t, float64(o[i]), v, 2e-6*(1+math.Abs(v)), "value %d", i)
 		}
-		if features := e.task.features(); !slices.Equal(o[len(expected):], step.States[:features]) {
-			t.Fatal("the features are not those of the state")
-		}
+		must.Same(t, o[len(expected):], step.States[:e.task.features()], "the features")
 		noise(actions, 1, rng)
 		step, want = envtest.Step(t, e, actions), envtest.Step(t, plain, actions)
 		must.Is(t, step.Rewards[0], want.Rewards[0], "reward")

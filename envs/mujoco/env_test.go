@@ -98,9 +98,7 @@ func TestTerminate(t *testing.T) {
 		"nil":      func() error { return w.Terminate(nil) },
 	} {
 		must.Do(t, errors.Join(w.Terminate(all), forget()))
-		if s := envtest.Step(t, w, actions); slices.Contains(s.Terminated, true) {
-			t.Errorf("%s: terminated %v", name, s.Terminated)
-		}
+		must.Not(t, slices.Contains(envtest.Step(t, w, actions).Terminated, true), "%s: terminated", name)
 	}
 	must.Refuse(t, w.Terminate([]bool{true, true}), "")
 }

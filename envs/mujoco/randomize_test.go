@@ -101,9 +101,7 @@ func TestRandomizeDerived(t *testing.T) {
 	})
 	m := must.Open(ParseModel(double))(t)
 	same := must.Get(newRandomizer(e.task, must.Open(NewBatch(m, 1, 1))(t)))(t)
-	if want := same.base; math.Abs(want[1]-2*e.random.base[1]) > 1e-12 {
-		t.Fatalf("the compiled model's trunk has the mass %g", want[1])
-	}
+	must.Near(t, same.base[1], 2*e.random.base[1], 1e-12, "the mass of the compiled model's trunk")
 	for k, v := range e.random.variant(0) {
 		if k == len(same.base)-1 && headerVersion >= 3000000 {
 			break // MuJoCo 3 keeps the mean inertia, which scales the solver's tolerance alone

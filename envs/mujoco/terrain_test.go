@@ -96,9 +96,8 @@ func TestTerrainEpisodes(t *testing.T) {
 	must.Get(e.Render(0))(t)
 	q[2] -= 0.2
 	must.Do(t, e.batch.Reset(0))
-	if _, fallen := e.task.Reward(e.State(0)); !fallen || q[2] < 0.3 {
-		t.Errorf("at %g m, below the ground, the dog has not fallen", q[2])
-	}
+	_, fallen := e.task.Reward(e.State(0))
+	must.Not(t, !fallen || q[2] < 0.3, "at %g m, below the ground, the dog has not fallen", q[2])
 	step = envtest.Step(t, e, make([]float32, 12*n))
 	must.Near(t, step.Metrics["quadruped/terrain_level"], 1, 0.5, "the mean level")
 }

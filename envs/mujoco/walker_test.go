@@ -7,8 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
@@ -151,8 +149,7 @@ func TestWalkerShaping(t *testing.T) {
 	must.Refuse(t, shaped.SetRewardShaping(map[string]any{"alive": 5.0}, []int{0, n}), "is not one of 4")
 	must.Refuse(t, shaped.SetRewardShaping(tree(1, -1, 0), []int{}), "must not be negative")
 	must.Do(t, shaped.SetRewardShaping(map[string]any{"alive": 0.25}, nil))
-	if d := cmp.Diff(tree(1, 2, 0.25), shaped.RewardShaping()); d != "" ||
-		shaped.task.terms[2] != (walkerTerms{3, 0.5, 0.25}) || shaped.task.terms[0] != (walkerTerms{1, 2, 0.25}) {
-		t.Error(d, shaped.task.terms)
-	}
+	must.Match(t, tree(1, 2, 0.25), shaped.RewardShaping(), "parameters")
+	must.Is(t, shaped.task.terms[2], walkerTerms{3, 0.5, 0.25}, "terms of walker 2")
+	must.Is(t, shaped.task.terms[0], walkerTerms{1, 2, 0.25}, "terms of walker 0")
 }

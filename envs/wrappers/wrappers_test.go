@@ -157,9 +157,7 @@ func TestEpisodeStatistics(t *testing.T) {
 			ended += len(got.Episodes)
 		}
 	}
-	if ended < 20 {
-		t.Errorf("only %d episodes ended", ended)
-	}
+	must.Not(t, ended < 20, "only %d episodes ended", ended)
 }
 
 func TestNormalizeReward(t *testing.T) {
