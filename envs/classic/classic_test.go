@@ -33,6 +33,14 @@ func rowOf(e envs.Single) envs.Row {
 		Seats: set.MakeSeatStep(1)}
 }
 
+// advance takes a step that is neither refused nor truncated.
+func advance(t testing.TB, e envs.Single, out envs.Row, action ...float32) (reward float64, terminated bool) {
+	t.Helper()
+	reward, terminated, truncated, err := e.Step(action, out)
+	must.Not(t, err != nil || truncated, "%T: truncated %t, %v", e, truncated, err)
+	return reward, terminated
+}
+
 func TestConform(t *testing.T) {
 	creates := map[string]func(Config) (envs.Env, error){
 		"CartPolePixels": func(cfg Config) (envs.Env, error) {
@@ -105,8 +113,7 @@ func TestRenderGames(t *testing.T) {
 	} {
 		picture := must.Get(c.game.Render())(t)
 		for _, p := range c.want {
-			must.Is(t, color.RGBAModel.Convert(picture.At(p.x, p.y)), color.Color(p.c), "%T: pixel (%d, %d)", c.game,
-				p.x, p.y)
+			must.Is(t, color.RGBAModel.Convert(picture.At(p.x, p.y)), color.Color(p.c), "%T: pixel %+v", c.game, p)
 		}
 	}
 }
@@ -121,13 +128,9 @@ func TestMountainCarShaping(t *testing.T) {
 	must.Do(t, errors.Join(plain.Reset(rand.New(rand.NewPCG(1, 1)), a), shaped.Reset(rand.New(rand.NewPCG(1, 1)), b)))
 	sum, ended := 0.0, false
 	for !ended {
-		action := []float32{1}
-		if a.Observation[1] < 0 { // rocking reaches the flag
-			action[0] = -1
-		}
-		r1, end1, _, err1 := plain.Step(action, a)
-		r2, end2, _, err2 := shaped.Step(action, b)
-		must.Do(t, errors.Join(err1, err2))
+		action := float32(math.Copysign(1, float64(a.Observation[1]))) // rocking reaches the flag
+		r1, end1 := advance(t, plain, a, action)
+		r2, end2 := advance(t, shaped, b, action)
 		must.Not(t, !slices.Equal(a.Observation, b.Observation) || end1 != end2, "shaping has changed what happens")
 		height, speed := 0.5+0.5*math.Sin(3*plain.x), math.Abs(plain.v)/0.07
 		must.Near(t, r2, r1+0.5*height+2*speed, 1e-12, "reward")

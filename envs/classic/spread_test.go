@@ -31,8 +31,8 @@ func TestSpreadGolden(t *testing.T) {
 	for e, episode := range golden.Episodes {
 		s, out := &Spread{at: episode.Agents, landmarks: episode.Landmarks}, rowOf(&Spread{})
 		for k, want := range episode.Steps {
-			reward, terminated, truncated, err := s.Step(want.Actions, out)
-			must.Not(t, err != nil || terminated || truncated, "%v, %v, %v", terminated, truncated, err)
+			reward, terminated := advance(t, s, out, want.Actions...)
+			must.Is(t, terminated, false, "terminated")
 			sum := 0.0
 			for i, at := range s.at {
 				sum += want.Rewards[i]
@@ -52,8 +52,7 @@ func TestSpreadGolden(t *testing.T) {
 			}
 		}
 	}
-	must.Not(t, touched < 2 || states < 3*54, "agents touched in %d steps, and %d numbers of states were compared",
-		touched, states)
+	must.Not(t, touched < 2 || states < 3*54, "agents touched in %d steps, %d numbers were compared", touched, states)
 }
 
 // A batch keeps to the contract, ends after 25 steps, and counts covered landmarks.
@@ -72,9 +71,8 @@ func TestSpread(t *testing.T) {
 	at := [spreadAgents][2]float64{{0.5, 0.5}, {0.5, 0.5}, {-1, 0}}
 	covered := &Spread{at: at, landmarks: [spreadAgents][2]float64{{0.55, 0.5}, {-1, 0.2}, {-1, 0.05}}}
 	out := rowOf(covered)
-	if _, _, _, err := covered.Step([]float32{0, 0, 0}, out); err != nil || covered.at != at ||
-		covered.EpisodeMetrics()["covered"] != 2 ||
-		math.Abs(float64(out.Seats.Rewards[0]-out.Seats.Rewards[2])+.5) > 1e-6 {
-		t.Errorf("agents at %v, rewards %v, figures %v, %v", covered.at, out.Seats.Rewards, covered.figures, err)
-	}
+	advance(t, covered, out, 0, 0, 0)
+	must.Is(t, covered.at, at, "agents")
+	must.Is(t, covered.EpisodeMetrics()["covered"], 2, "landmarks covered")
+	must.Near(t, float64(out.Seats.Rewards[0]-out.Seats.Rewards[2]), -.5, 1e-6, "difference of rewards")
 }

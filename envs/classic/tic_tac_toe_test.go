@@ -34,11 +34,11 @@ func TestTicTacToeAllGames(t *testing.T) {
 			}
 			next, action := g, []float32{0, 0}
 			action[turn] = float32(field)
-			reward, ended, truncated, err := next.Step(action, out)
-			must.Not(t, err != nil || reward != 0 || truncated, "%v, %v, %v", reward, truncated, err)
+			reward, ended := advance(t, &next, out, action...)
+			must.Is(t, reward, 0, "reward")
 			s := out.Seats
-			must.Not(t, s.Rewards[0] != -s.Rewards[1] || s.Terminated[0] != ended || s.Terminated[1] != ended,
-				"seats %+v", s)
+			must.Is(t, s.Rewards[0], -s.Rewards[1], "rewards")
+			must.Same(t, s.Terminated, []bool{ended, ended}, "terminated")
 			if ended {
 				boards[next.board] = true
 				for name, x := range next.EpisodeMetrics() {
@@ -69,9 +69,7 @@ func TestTicTacToe(t *testing.T) {
 	must.Do(t, envs.Check(must.Open(create(1, 1))(t), 200, 1))
 	g, out := &TicTacToe{}, rowOf(&TicTacToe{})
 	must.Do(t, g.Reset(nil, out))
-	if _, _, _, err := g.Step([]float32{4, 0}, out); err != nil {
-		t.Fatal(err)
-	}
+	advance(t, g, out, 4, 0)
 	_, _, _, err := g.Step([]float32{0, 4}, out)
 	must.Refuse(t, err, "field 4 has a mark")
 	for _, board := range [][]float64{{1, 1, 1, -1, -1}, {-1}, {1, 1}, {1, -1, 2}} {

@@ -19,10 +19,10 @@ func TestBadModelsAreRefused(t *testing.T) {
 	for i := 84; i+4 <= len(nan); i += 4 {
 		binary.LittleEndian.PutUint32(nan[i:], math.Float32bits(float32(math.NaN())))
 	}
-	must.Do(t, os.WriteFile(filepath.Join(dir, "nan.stl"), nan, 0o600))
-	must.Do(t, os.WriteFile(filepath.Join(dir, "wild.obj"),
-		[]byte("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 999999999\n"), 0o600))
-	must.Do(t, os.WriteFile(filepath.Join(dir, "short.stl"), nan[:100], 0o600))
+	write := func(name string, data []byte) { must.Do(t, os.WriteFile(filepath.Join(dir, name), data, 0o600)) }
+	write("nan.stl", nan)
+	write("wild.obj", []byte("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 999999999\n"))
+	write("short.stl", nan[:100])
 	const motor = `<actuator><position joint="h" kp="9"/></actuator>`
 	leg := func(trunk, joint, rest string) string {
 		return `<mujoco><worldbody><body name="trunk" pos="0 0 1">` + trunk + `<geom name="ball" size=".1" mass="2"/>` +
@@ -63,9 +63,8 @@ func TestBadModelsAreRefused(t *testing.T) {
 		{text: free(`<joint name="h" limited="true" range="-10 10"/>`, motor), want: "joint h is at 1 rad",
 			config: BodyConfig{DefaultPose: map[string]float64{"h": 1}}},
 	} {
-		path := filepath.Join(dir, "model.xml")
-		must.Do(t, os.WriteFile(path, []byte(c.text), 0o600))
+		write("model.xml", []byte(c.text))
 		c.config.ControlFrequency = 50
-		must.Refused(LoadBody(path, c.config))(t, c.want)
+		must.Refused(LoadBody(filepath.Join(dir, "model.xml"), c.config))(t, c.want)
 	}
 }

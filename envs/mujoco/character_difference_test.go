@@ -91,8 +91,7 @@ func TestDifferenceHasNoReference(t *testing.T) {
 	}
 	var rows [2][]float32
 	for k := range rows {
-		e := characterOf(t, CharacterConfig{Body: HumanoidBody(), Clock: true, Difference: true, HideRoot: k == 0})
-		envtest.Reset(t, e, 1)
+		e := begun(t, CharacterConfig{Body: HumanoidBody(), Clock: true, Difference: true, HideRoot: k == 0})
 		rows[k] = envtest.Step(t, e, make([]float32, 28)).AMPObservations
 	}
 	must.Same(t, rows[0], rows[1][12:], "without the root the differences")

@@ -88,10 +88,9 @@ func TestCharacterMeasureClips(t *testing.T) {
 
 // Figures of whole episodes are there where Step ends one, and not for one that was restored in its middle.
 func TestCharacterMeasureEpisodes(t *testing.T) {
-	c := characterOf(t, CharacterConfig{Body: QuadrupedBody(), NumEnvs: 3, Task: Track, Residual: true,
+	c := begun(t, CharacterConfig{Body: QuadrupedBody(), NumEnvs: 3, Task: Track, Residual: true,
 		EpisodeLength: 20, Deviation: 9,
 		Measure: true, Workers: 2})
-	envtest.Reset(t, c, 1)
 	rng := rand.New(rand.NewPCG(1, 2))
 	actions := make([]float32, 3*c.Spaces().Action.Width())
 	ended := func() (with, without int) {
@@ -109,11 +108,9 @@ func TestCharacterMeasureEpisodes(t *testing.T) {
 	}
 	envtest.Step(t, c, actions)
 	state := envtest.State(t, c)
-	if with, without := ended(); with < 3 || without != 0 {
-		t.Errorf("%d episodes with a pose error, %d without", with, without)
-	}
+	with, without := ended()
+	must.Not(t, with < 3 || without != 0, "%d episodes with a pose error, %d without", with, without)
 	must.Do(t, c.RestoreState(state))
-	if _, without := ended(); without != 3 {
-		t.Errorf("%d episodes without a pose error; want the three that were restored", without)
-	}
+	_, without = ended()
+	must.Is(t, without, 3, "restored episodes without a pose error")
 }

@@ -28,9 +28,7 @@ func TestCharacterStepEqualsMuJoCos(t *testing.T) {
 				runs[i] = append(append(runs[i], e.batch.qpos...), e.batch.qvel...)
 			}
 		}
-		if d := farthest(runs[0], runs[1]); !(d <= 1e-9) {
-			t.Errorf("%s: the step leaves mj_step's trajectory by %g", name, d)
-		}
+		must.Near(t, farthest(runs[0], runs[1]), 0, 1e-9, "%s: the step leaves mj_step's trajectory by", name)
 	}
 }
 

@@ -11,8 +11,7 @@ import (
 // TestTracking: the reward is the sum of its weights in the clip, and falls, at last to the end of the episode, with
 // the distance from it.
 func TestTracking(t *testing.T) {
-	e := characterOf(t, CharacterConfig{Body: HumanoidBody(), Task: Track})
-	envtest.Reset(t, e, 1)
+	e := begun(t, CharacterConfig{Body: HumanoidBody(), Task: Track})
 	s, task := e.State(0), e.task
 	r, mem := &task.refs[0], task.memory(s)
 	mem[memoryTime], mem[memoryX], mem[memoryY] = r.time(40), 0, 0
@@ -40,12 +39,10 @@ func TestTracking(t *testing.T) {
 		*task.terms[0].fields()[name+".sharpness"] = *terms.fields()[name+".sharpness"]
 		alone, _ := place(change)
 		task.terms[0] = terms
-		must.Not(t, got > 0.97 || lost || alone > 0.9, "%s is changed: reward %g, its own term %g, lost: %t", name, got,
-			alone, lost)
+		must.Not(t, got > 0.97 || lost || alone > 0.9, "%s: reward %g, own term %g, lost %t", name, got, alone, lost)
 	}
-	if _, lost := place(func(q, v []float64) { q[2] += 0.51 }); !lost {
-		t.Error("half a metre above the clip the episode goes on")
-	}
+	_, lost = place(func(q, v []float64) { q[2] += 0.51 })
+	must.Is(t, lost, true, "half a metre above the clip, lost")
 }
 
 // TestCommand: commands lie in their bounds, change when they should, and are what is rewarded.
@@ -71,8 +68,7 @@ func TestCommand(t *testing.T) {
 			low, high = min(low, mem[memorySpeed]), max(high, mem[memorySpeed])
 		}
 	}
-	must.Not(t, low < 0.3 || high > 0.9 || high-low < 0.5 || changes < 60, "speeds of %g to %g m/s, %d changes", low,
-		high, changes)
+	must.Not(t, low < 0.3 || high > 0.9 || high-low < 0.5 || changes < 60, "%g to %g, %d changes", low, high, changes)
 	s, mem := e.State(0), e.task.memory(e.State(0))
 	sin, cos := math.Sincos(mem[memoryDirection])
 	s.QVel[0], s.QVel[1] = mem[memorySpeed]*cos, mem[memorySpeed]*sin
@@ -99,8 +95,7 @@ func TestCommand(t *testing.T) {
 func TestCharacterShaping(t *testing.T) {
 	e := characterOf(t, CharacterConfig{Body: QuadrupedBody(), NumEnvs: 2, Task: Command})
 	must.Do(t, e.SetRewardShaping(e.RewardShaping(), nil))
-	must.Do(t, e.SetRewardShaping(map[string]any{"command": map[string]any{"weight": 2.0}, "alive": 1},
-		[]int{1}))
+	must.Do(t, e.SetRewardShaping(map[string]any{"command": map[string]any{"weight": 2.0}, "alive": 1}, []int{1}))
 	must.Not(t, e.task.terms[0].command.weight != 0.75 || e.task.terms[1].command.weight != 2 ||
 		e.task.terms[1].alive != 1, "%+v", e.task.terms)
 	must.Refuse(t, e.SetRewardShaping(map[string]any{"facing": map[string]any{"sharpness": -1.0}}, nil), "")

@@ -29,8 +29,7 @@ func TestFailureStarts(t *testing.T) {
 		const rows, resets, n = 400, 10, 4000
 		e := characterOf(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: rows, Motions: clips, FailureStarts: share})
 		if share > 0 {
-			copy(e.task.starts.counts[3:4], []float64{3})
-			copy(e.task.starts.counts[8+6:], []float64{1})
+			e.task.starts.counts[3], e.task.starts.counts[8+6] = 3, 1
 		}
 		var got [2][8]float64
 		for range resets {
@@ -42,16 +41,9 @@ func TestFailureStarts(t *testing.T) {
 		}
 		for clip := range got {
 			for part, count := range got[clip] {
-				p := (1 - share) / 16
-				switch {
-				case clip == 0 && part == 3:
-					p += share * 3 / 4
-				case clip == 1 && part == 6:
-					p += share / 4
-				}
+				p := (1-share)/16 + share*map[[2]int]float64{{0, 3}: 0.75, {1, 6}: 0.25}[[2]int{clip, part}]
 				if sigma := math.Sqrt(n * p * (1 - p)); math.Abs(count-n*p) > 5*sigma {
-					t.Errorf("share %g: %g of %d begin in part %d of clip %d, want %g ± %g", share, count, n, part,
-						clip, n*p, sigma)
+					t.Errorf("share %g: %g in part %d of clip %d, want %g ± %g", share, count, part, clip, n*p, sigma)
 				}
 			}
 		}
@@ -97,9 +89,8 @@ func TestFailureCounts(t *testing.T) {
 // get up is over, and the return is that of lying.
 func TestFloorStarts(t *testing.T) {
 	const n = 400
-	e := characterOf(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: n, Measure: true,
+	e := begun(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: n, Measure: true,
 		Recovery: RecoveryConfig{Seconds: 0.5, Share: 0.25}})
-	envtest.Reset(t, e, 1)
 	lying, low := 0, make([]bool, n)
 	for i := range n {
 		s := e.State(i)
@@ -130,8 +121,7 @@ func TestFloorStarts(t *testing.T) {
 
 // A character that gets up in time goes on, and its metrics say so.
 func TestRecovering(t *testing.T) {
-	e := characterOf(t, CharacterConfig{Body: HumanoidBody(), Recovery: RecoveryConfig{Seconds: 0.1}})
-	envtest.Reset(t, e, 1)
+	e := begun(t, CharacterConfig{Body: HumanoidBody(), Recovery: RecoveryConfig{Seconds: 0.1}})
 	s, task := e.State(0), e.task
 	// Three steps are 0.1 s. The character falls twice, gets up after two steps, then does not.
 	for i, step := range []struct{ fallen, up, over bool }{

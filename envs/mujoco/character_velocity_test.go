@@ -64,9 +64,7 @@ func TestObservationTerms(t *testing.T) {
 		for i, v := range expected {
 			must.Near(t, float64(o[i]), v, 2e-6*(1+math.Abs(v)), "value %d", i)
 		}
-		if features := e.task.features(); !slices.Equal(o[len(expected):], step.States[:features]) {
-			t.Fatal("the features are not those of the state")
-		}
+		must.Same(t, o[len(expected):], step.States[:e.task.features()], "the features")
 		noise(actions, 1, rng)
 		step, want = envtest.Step(t, e, actions), envtest.Step(t, plain, actions)
 		must.Is(t, step.Rewards[0], want.Rewards[0], "reward")
@@ -81,8 +79,7 @@ func TestVelocity(t *testing.T) {
 	const n = 400
 	e := must.Open(NewCharacter(CharacterConfig{Body: standing(), Task: Velocity, Velocity: velocity, NumEnvs: n,
 		Measure: true}))(t)
-	must.Not(t, e.Spaces().AMPObservation.Width() != 0 || e.Supports(new(envs.MotionSource)),
-		"without clips there are AMP observations")
+	must.Not(t, e.Spaces().AMPObservation.Width() != 0 || e.Supports(new(envs.MotionSource)), "AMP without clips")
 	envtest.Reset(t, e, 1)
 	still, high, low := 0, [3]float64{}, [3]float64{}
 	for i := range n {

@@ -59,8 +59,8 @@ func TestConformCharacters(t *testing.T) {
 				if c.cfg.HideRoot {
 					style -= 13
 				}
-				must.Not(t, s.Observation.Width() != widths[name]+c.more || s.AMPObservation.Width() != c.rows*style,
-					"spaces %v", s)
+				must.Is(t, s.Observation.Width(), widths[name]+c.more, "width")
+				must.Is(t, s.AMPObservation.Width(), c.rows*style, "AMP width")
 			})
 		}
 	}

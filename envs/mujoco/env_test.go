@@ -58,12 +58,10 @@ func TestCloseFrees(t *testing.T) {
 }
 
 func TestDivergedEndsTheEpisode(t *testing.T) {
-	w, err := NewWalker(WalkerConfig{NumEnvs: 3})
-	must.Do(t, err)
+	w := must.Get(NewWalker(WalkerConfig{NumEnvs: 3}))(t)
 	envtest.Reset(t, w, 1)
 	floats(w.batch.data[2].qvel, 9)[0] = math.Inf(1)
-	checked, err := envs.Checked(w)
-	must.Do(t, err)
+	checked := must.Open(envs.Checked(w))(t)
 	s := envtest.Step(t, checked, make([]float32, 18))
 	must.Not(t, s.Terminated[0] || !s.Terminated[2] || len(s.Episodes) != 1 || s.Episodes[0].Env != 2,
 		"terminated %v, episodes %v", s.Terminated, s.Episodes)
@@ -100,9 +98,7 @@ func TestTerminate(t *testing.T) {
 		"nil":      func() error { return w.Terminate(nil) },
 	} {
 		must.Do(t, errors.Join(w.Terminate(all), forget()))
-		if s := envtest.Step(t, w, actions); slices.Contains(s.Terminated, true) {
-			t.Errorf("%s: terminated %v", name, s.Terminated)
-		}
+		must.Not(t, slices.Contains(envtest.Step(t, w, actions).Terminated, true), "%s: terminated", name)
 	}
 	must.Refuse(t, w.Terminate([]bool{true, true}), "")
 }

@@ -32,12 +32,7 @@ func TestRandomizeSignals(t *testing.T) {
 	look(envtest.Reset(t, e, 1))
 	var noise, offsets []float64
 	for k := range 10 {
-		actions := make([]float32, hinges*n)
-		if k == 0 {
-			for i := range actions {
-				actions[i] = 1
-			}
-		}
+		actions := slices.Repeat([]float32{[10]float32{1}[k]}, hinges*n) // 1 in the first step alone
 		step := envtest.Step(t, e, actions)
 		look(step)
 		for i := range n {
@@ -62,8 +57,7 @@ func TestRandomizeSignals(t *testing.T) {
 			for j, v := range step.AMPObservations[i*(width-3) : (i+1)*(width-3)] {
 				must.Is(t, v, truth[k+1][i*width+j], "the AMP observation %d", j)
 			}
-			must.Near(t, float64(shown[k+1][(i+1)*width-1]), e.task.memory(e.State(i))[memorySpeed], 1e-6,
-				"the command is shown as")
+			must.Near(t, float64(shown[k+1][(i+1)*width-1]), e.task.memory(e.State(i))[memorySpeed], 1e-6, "command")
 		}
 	}
 	drawn(t, "noise", noise, -1.5, 1.5)
@@ -74,7 +68,6 @@ func TestRandomizeSignals(t *testing.T) {
 func TestRandomizePushes(t *testing.T) {
 	const n = 200
 	e := dog(t, CharacterConfig{NumEnvs: n, Randomize: RandomizeConfig{Push: PushConfig{Velocity: 0.5, Seconds: 0.1}}})
-	envtest.Reset(t, e, 1)
 	var first, changes []float64
 	for i := range n {
 		s := e.State(i)
@@ -122,8 +115,7 @@ func TestRandomizeCurriculum(t *testing.T) {
 	for k := range 6 {
 		step := envtest.Step(t, e, slices.Repeat([]float32{0}, 50*12)) // episodes last one step
 		check(e, min(1, float64(k)/4))
-		must.Near(t, step.Metrics["quadruped/randomization"], min(1, float64(max(0, k-1))/4), 1e-9,
-			"step %d: the metric randomization", k)
+		must.Near(t, step.Metrics["quadruped/randomization"], min(1, max(0, float64(k-1)/4)), 1e-9, "metric")
 	}
 	state := must.Get(e.CurriculumState())(t)
 	other := make()
@@ -155,8 +147,7 @@ func TestRandomizeTerms(t *testing.T) {
 			must.Not(t, !slices.Equal(o[:3], now[all-3:]) || !slices.Equal(o[15:27], actions[12*i:12*i+12]),
 				"the command or the last action is not the newest")
 			before := state[i*all:]
-			must.Same(t, o[3:15], before[rootFeatures+12:rootFeatures+24],
-				"the joints' velocities are not those of the last step")
+			must.Same(t, o[3:15], before[rootFeatures+12:rootFeatures+24], "the joints' velocities of the last step")
 			length := 0.0
 			for _, v := range o[27:30] {
 				length += float64(v * v)

@@ -32,15 +32,12 @@ func TestConfigErrors(t *testing.T) {
 		_, err := NewCharacter(CharacterConfig{Body: body, Motions: []*motions.Clip{trot}, Randomize: r})
 		return err
 	}
-	robot := func(cfg CharacterConfig) error {
-		if cfg.Body.XML == "" {
-			cfg.Body = standing()
-		}
+	robot := func(cfg CharacterConfig, body CharacterBody) error {
+		cfg.Task, cfg.Body = Velocity, body
 		_, err := NewCharacter(cfg)
 		return err
 	}
-	walker := func(cfg WalkerConfig) error { _, err := NewWalker(cfg); return err }
-	env := func(cfg Config, task Task) error { _, err := New(cfg, task); return err }
+	fails := func(_ any, err error) error { return err }
 	for _, c := range []struct {
 		err  error
 		want string
@@ -52,22 +49,20 @@ func TestConfigErrors(t *testing.T) {
 		{human(CharacterConfig{History: 65}), "History"},
 		{human(CharacterConfig{Command: CommandConfig{MinSpeed: 2, MaxSpeed: 1}}), "MinSpeed"},
 		{human(CharacterConfig{Body: CharacterBody{XML: walkerXML}}), "free joint"},
-		{human(CharacterConfig{Task: Track, Randomize: RandomizeConfig{Terrain: hilly}}),
-			`does not fit the task "track"`},
-		{robot(CharacterConfig{Task: Velocity, Velocity: VelocityConfig{LinearX: [2]float64{1, 0}}}), "LinearX"},
-		{robot(CharacterConfig{Task: Velocity, Body: dog}), "DefaultPose"},
-		{robot(CharacterConfig{Task: Velocity, Observations: []string{"joint_positions"}}), "joint_positions"},
+		{human(CharacterConfig{Task: Track, Randomize: RandomizeConfig{Terrain: hilly}}), `not fit the task "track"`},
+		{robot(CharacterConfig{Velocity: VelocityConfig{LinearX: [2]float64{1, 0}}}, standing()), "LinearX"},
+		{robot(CharacterConfig{}, dog), "DefaultPose"},
+		{robot(CharacterConfig{Observations: []string{"joint_positions"}}, standing()), "joint_positions"},
 		{random(RandomizeConfig{Friction: [2]float64{0, 1}}, dog), "Randomize.Friction is [0 1]"},
 		{random(RandomizeConfig{ActionDelay: [2]int{2, 1}}, dog), "Randomize.ActionDelay is [2 1]"},
 		{random(RandomizeConfig{MotorStrength: [2]float64{0.5, 1}}, unlimited), `"FR_hip" has no force limit`},
 		{random(RandomizeConfig{Stiffness: [2]float64{0.5, 1}}, motors), `"FR_hip" is not one for positions`},
 		{random(RandomizeConfig{Terrain: hilly}, bare), "Randomize.Terrain needs a floor: a"},
-		{random(RandomizeConfig{Terrain: TerrainConfig{Rough: 0.1, Levels: 100, Size: 100}}, dog),
-			"100 levels of patches of 100 m"},
-		{walker(WalkerConfig{Stagger: 301}), "Stagger"},
-		{walker(WalkerConfig{Motion: short}), "2 values a frame"},
-		{env(Config{}, balance{}), "exactly one of"},
-		{env(Config{XML: walkerXML}, balance{}), `no joint named "hinge"`},
+		{random(RandomizeConfig{Terrain: TerrainConfig{Rough: .1, Levels: 99, Size: 99}}, dog), "99 levels of patch"},
+		{fails(NewWalker(WalkerConfig{Stagger: 301})), "Stagger"},
+		{fails(NewWalker(WalkerConfig{Motion: short})), "2 values a frame"},
+		{fails(New(Config{}, balance{})), "exactly one of"},
+		{fails(New(Config{XML: walkerXML}, balance{})), `no joint named "hinge"`},
 	} {
 		must.Refuse(t, c.err, "mujoco: ", c.want)
 	}

@@ -46,11 +46,9 @@ const shapesXML = `<mujoco>
 // where it is in the model, in its colour.
 func TestShapes(t *testing.T) {
 	const far, height = 1000, 300
-	e, err := New(Config{XML: shapesXML, Render: RenderConfig{Width: 600, Height: height, Title: "shapes",
-		Camera: Camera{Azimuth: 90, Elevation: 1e-3, Distance: far,
-			FieldOfView: 2 * math.Atan(1.5/far) * 180 / math.Pi}}}, still{})
-	must.Do(t, err)
-	defer e.Close()
+	camera := Camera{Azimuth: 90, Elevation: 1e-3, Distance: far, FieldOfView: 2 * math.Atan(1.5/far) * 180 / math.Pi}
+	e := must.Open(New(Config{XML: shapesXML, Render: RenderConfig{Width: 600, Height: height, Title: "shapes",
+		Camera: camera}}, still{}))(t)
 	envtest.Reset(t, e, 0)
 	img := must.Get(e.Render(0))(t)
 	middle := e.drawing.scene.middle

@@ -45,7 +45,6 @@ func TestMeshTree(t *testing.T) {
 		}
 	}
 	must.Not(t, hits < 100, "only %d rays hit", hits)
-	if _, _, ok := newMeshTree(nil, nil).hit(r3.Vec{}, r3.Vec{X: 1}); ok {
-		t.Error("an empty mesh is hit")
-	}
+	_, _, ok := newMeshTree(nil, nil).hit(r3.Vec{}, r3.Vec{X: 1})
+	must.Is(t, ok, false, "an empty mesh is hit")
 }

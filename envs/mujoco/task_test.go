@@ -40,9 +40,8 @@ func (balance) Observe(s *State, out envs.Row) {
 func TestUsersTask(t *testing.T) {
 	e := must.Open(New(Config{XML: cartPoleXML, NumEnvs: 6, Substeps: 2, Seed: 1, EpisodeLength: 100}, balance{}))(t)
 	must.Do(t, envs.Check(e, 300, 1))
-	if _, ok := envs.As[envs.MotionSource](e); ok {
-		t.Error("a task without reference motion is offered as a source of it")
-	}
+	_, source := envs.As[envs.MotionSource](e)
+	must.Is(t, source, false, "a task without reference motion is a source of it")
 	must.Is(t, e.State(0).TimeStep, 0.02, "a control step")
 	s := envtest.Reset(t, e, 3)
 	// A controller that pushes under the pole keeps it up; doing nothing lets it fall.
@@ -50,9 +49,7 @@ func TestUsersTask(t *testing.T) {
 	for range 99 {
 		for i := range 6 {
 			o := s.Observations[4*i : 4*i+4]
-			if d := o[0] - s.States[3*i]; math.Abs(float64(d)) > 1e-6 {
-				t.Fatalf("the cart's body is %g m from its joint", d)
-			}
+			must.Near(t, float64(o[0]-s.States[3*i]), 0, 1e-6, "the cart's body from its joint")
 			must.Not(t, o[1] != s.States[3*i+1] || o[2] != s.States[3*i+2], "sensors lag behind the state")
 			actions[i] = max(-1, min(1, 12*o[1]+2*o[3]+0.3*o[0]+0.5*o[2]))
 		}
@@ -60,7 +57,5 @@ func TestUsersTask(t *testing.T) {
 		falls += len(s.Episodes)
 	}
 	must.Is(t, falls, 0, "poles fell from the controller")
-	if img, err := e.Render(2); err != nil || img.Bounds().Dx() != 480 {
-		t.Error(err)
-	}
+	must.Is(t, must.Get(e.Render(2))(t).Bounds().Dx(), 480, "width")
 }

@@ -39,8 +39,7 @@ func TestTerrainField(t *testing.T) {
 func TestTerrainContacts(t *testing.T) {
 	b := QuadrupedBody()
 	b.Feet, b.MinHeight, b.MaxTilt = nil, -1, math.Pi
-	e := characterOf(t, CharacterConfig{Body: b, NumEnvs: 12, Randomize: RandomizeConfig{Terrain: hilly}})
-	envtest.Reset(t, e, 1)
+	e := begun(t, CharacterConfig{Body: b, NumEnvs: 12, Randomize: RandomizeConfig{Terrain: hilly}})
 	f := e.random.terrain
 	for i := range 12 {
 		x, y := f.middle(2, i%3)
@@ -64,8 +63,7 @@ func TestTerrainContacts(t *testing.T) {
 				h := f.height(x+0.06*float64(k%3-1), y+0.06*float64(k/3-1))
 				low, high = min(low, h), max(high, h)
 			}
-			must.Not(t, z < low-0.03 || z > high+0.03,
-				"a contact at the height %g; the ground there is from %g to %g", z, low, high)
+			must.Not(t, z < low-0.03 || z > high+0.03, "a contact at %g; the ground is from %g to %g", z, low, high)
 		}
 	}
 	must.Not(t, number < 24, "12 bodies have %d contacts", number)
@@ -98,9 +96,8 @@ func TestTerrainEpisodes(t *testing.T) {
 	must.Get(e.Render(0))(t)
 	q[2] -= 0.2
 	must.Do(t, e.batch.Reset(0))
-	if _, fallen := e.task.Reward(e.State(0)); !fallen || q[2] < 0.3 {
-		t.Errorf("at %g m, below the ground, the dog has not fallen", q[2])
-	}
+	_, fallen := e.task.Reward(e.State(0))
+	must.Not(t, !fallen || q[2] < 0.3, "at %g m, below the ground, the dog has not fallen", q[2])
 	step = envtest.Step(t, e, make([]float32, 12*n))
 	must.Near(t, step.Metrics["quadruped/terrain_level"], 1, 0.5, "the mean level")
 }

@@ -23,8 +23,7 @@ func TestVersion(t *testing.T) {
 	if asked := os.Getenv("GORL_TEST_MUJOCO"); asked != "" && asked != Version() {
 		t.Errorf("scripts/test-mujoco.sh asked for version %s, and the library has %s", asked, Version())
 	}
-	must.Is(t, headerVersion, major*1000000+minor*1000+patch,
-		"the library has version %s; the headers' version is read as", Version())
+	must.Is(t, headerVersion, major*1000000+minor*1000+patch, "of version %s the headers' version", Version())
 }
 
 // TestNewerFeatures steps models with features that MuJoCo 2.2 lacks as mj_step does, and goes on from a saved state.
@@ -50,12 +49,8 @@ func TestNewerFeatures(t *testing.T) {
 			m := must.Open(ParseModel(xml))(t)
 			must.Not(t, m.Fast(), "the fast integrator does not know it")
 			with, without := swing(t, xml, false), swing(t, plain, false)
-			if d := farthest(with, swing(t, xml, true)); !(d <= 1e-12) {
-				t.Errorf("the step leaves mj_step's trajectory by %g", d)
-			}
-			if d := farthest(with, without); d < 1e-3 {
-				t.Errorf("the feature moves the trajectory by %g only", d)
-			}
+			must.Near(t, farthest(with, swing(t, xml, true)), 0, 1e-12, "the step leaves mj_step's trajectory by")
+			must.Not(t, farthest(with, without) < 1e-3, "the feature does not move the trajectory")
 			if c.state {
 				envtest.ConformLearning(t, func(seed int64, workers int) (envs.Env, error) {
 					return New(Config{XML: xml, NumEnvs: 2, Seed: seed, Workers: workers, EpisodeLength: 50}, balance{})

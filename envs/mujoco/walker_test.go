@@ -7,8 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
@@ -90,8 +88,7 @@ func TestWalkerEpisodes(t *testing.T) {
 			low := f[0] < -0.25 || math.Abs(float64(f[1])) > 1
 			must.Not(t, s.Terminated[e.Env] != low || low == s.Truncated[e.Env], "terminated %t, height %g, pitch %g",
 				s.Terminated[e.Env], f[0], f[1])
-			must.Same(t, f, s.AMPObservations[34*e.Env+17:34*e.Env+34],
-				"the last AMP observation is not of the finished episode")
+			must.Same(t, f, s.AMPObservations[34*e.Env+17:34*e.Env+34], "the end of the last AMP observation")
 			if s.Truncated[e.Env] {
 				cut++
 				must.Is(t, e.Length, 30, "truncated after")
@@ -152,8 +149,7 @@ func TestWalkerShaping(t *testing.T) {
 	must.Refuse(t, shaped.SetRewardShaping(map[string]any{"alive": 5.0}, []int{0, n}), "is not one of 4")
 	must.Refuse(t, shaped.SetRewardShaping(tree(1, -1, 0), []int{}), "must not be negative")
 	must.Do(t, shaped.SetRewardShaping(map[string]any{"alive": 0.25}, nil))
-	if d := cmp.Diff(tree(1, 2, 0.25), shaped.RewardShaping()); d != "" ||
-		shaped.task.terms[2] != (walkerTerms{3, 0.5, 0.25}) || shaped.task.terms[0] != (walkerTerms{1, 2, 0.25}) {
-		t.Error(d, shaped.task.terms)
-	}
+	must.Match(t, tree(1, 2, 0.25), shaped.RewardShaping(), "parameters")
+	must.Is(t, shaped.task.terms[2], walkerTerms{3, 0.5, 0.25}, "terms of walker 2")
+	must.Is(t, shaped.task.terms[0], walkerTerms{1, 2, 0.25}, "terms of walker 0")
 }

@@ -49,14 +49,13 @@ func TestMarkedRows(t *testing.T) {
 	for _, variant := range []wrappers.Variant{wrappers.Gymnasium, wrappers.SB3} {
 		for name, lost := range map[string]bool{"next step": false, "lost": true} {
 			env := must.Get(envs.Checked(resetLater(steps, lost)))(t)
+			options := wrappers.NormalizeRewardOptions{Variant: variant}
 			observations := must.Get(wrappers.NewNormalizeObservation(env,
 				wrappers.NormalizeObservationOptions{Variant: variant}))(t)
-			rewards, err := wrappers.NewNormalizeReward(observations, wrappers.NormalizeRewardOptions{Variant: variant})
-			must.Do(t, err)
+			rewards := must.Get(wrappers.NewNormalizeReward(observations, options))(t)
 			counted := must.Get(wrappers.NewEpisodeStatistics(rewards))(t)
 			dir := t.TempDir()
-			recorded, err := wrappers.NewRecord(counted, wrappers.RecordOptions{Dir: dir, Env: 1})
-			must.Do(t, err)
+			recorded := must.Get(wrappers.NewRecord(counted, wrappers.RecordOptions{Dir: dir, Env: 1}))(t)
 			must.Get(recorded.Reset(0))(t)
 			seen, episodes := []float64{0, 0}, 0 // all that was shown, without what was shown twice
 			for k := range steps {

@@ -91,11 +91,12 @@ func (g *gymnasium) single() *tape {
 // cause. Values around 0 are those of columns whose deviation is 1.
 var close32 = cmpopts.EquateApprox(1e-6, 1e-6)
 
+var likeGymnasium = wrappers.NormalizeRewardOptions{Discount: .9, Variant: wrappers.Gymnasium}
+
 func TestNormalizeLikeGymnasium(t *testing.T) {
 	g := golden(t)
 	observed := must.Get(wrappers.NewNormalizeObservation(g.single(), wrappers.NormalizeObservationOptions{}))(t)
-	env := must.Get(wrappers.NewNormalizeReward(observed, wrappers.NormalizeRewardOptions{Discount: .9,
-		Variant: wrappers.Gymnasium}))(t)
+	env := must.Get(wrappers.NewNormalizeReward(observed, likeGymnasium))(t)
 	for i, want := range g.Single.Steps {
 		var s *envs.Step
 		if i == 0 {
@@ -124,12 +125,11 @@ func TestNormalizeRewardsOfSeveralLikeGymnasium(t *testing.T) {
 		e.steps = append(e.steps, envs.Step{Observations: make([]float32, 3), Rewards: s.Rewards,
 			Terminated: s.Terminated, Truncated: s.Truncated})
 	}
-	env := must.Get(wrappers.NewNormalizeReward(e, wrappers.NormalizeRewardOptions{Discount: .9,
-		Variant: wrappers.Gymnasium}))(t)
+	env := must.Get(wrappers.NewNormalizeReward(e, likeGymnasium))(t)
 	must.Get(env.Reset(0))(t)
 	for i, want := range g.Several {
-		must.Is(t, cmp.Diff(want.NormalizedRewards, must.Get(env.Step(make([]float32, 3)))(t).Rewards, close32), "",
-			"step %d", i)
+		s := must.Get(env.Step(make([]float32, 3)))(t)
+		must.Is(t, cmp.Diff(want.NormalizedRewards, s.Rewards, close32), "", "step %d", i)
 	}
 }
 
@@ -175,13 +175,10 @@ func TestNormalizersRefuseNaN(t *testing.T) {
 	}{
 		{normalizeObservation, func(s *envs.Step) { s.Observations[2] = nan },
 			"normalize_observation: observations: environment 1, dimension 0 is NaN"},
-		{normalizeObservation, func(s *envs.Step) { s.FinalObservations[3] = inf },
-			"final observations: environment 1, dimension 1 is +Inf"},
+		{normalizeObservation, func(s *envs.Step) { s.FinalObservations[3] = inf }, "ment 1, dimension 1 is +Inf"},
 		{normalizeObservation, func(s *envs.Step) { s.FinalObservations[3], s.FinalUnknown[1] = nan, true }, ""},
-		{normalizeReward, func(s *envs.Step) { s.Rewards[1] = inf },
-			"normalize_reward: the reward of environment 1 is +Inf"},
-		{countEpisodes, func(s *envs.Step) { s.Rewards[1] = nan },
-			"episode_statistics: the reward of environment 1 is NaN"},
+		{normalizeReward, func(s *envs.Step) { s.Rewards[1] = inf }, "reward: the reward of environment 1 is +Inf"},
+		{countEpisodes, func(s *envs.Step) { s.Rewards[1] = nan }, "statistics: the reward of environment 1 is NaN"},
 	} {
 		bad := step()
 		c.spoil(&bad)
@@ -216,9 +213,8 @@ func TestClip(t *testing.T) {
 	inside := &tape{n: 2, observation: dict, steps: []envs.Step{{Observations: step.Observations}, step}}
 	observed := must.Get(wrappers.NewClipObservation(inside, -5, 5))(t)
 	env := must.Get(wrappers.NewClipReward(observed, -2, 3))(t)
-	limited := spaces.NewDict(map[string]spaces.Space{"policy": spaces.NewBox(-1, 5, 2), "proprio": spaces.NewBox(-5, 5,
-		1)})
-	must.Is(t, env.Spaces().Observation.Equal(limited), true, "the space's limits")
+	parts := map[string]spaces.Space{"policy": spaces.NewBox(-1, 5, 2), "proprio": spaces.NewBox(-5, 5, 1)}
+	must.Is(t, env.Spaces().Observation.Equal(spaces.NewDict(parts)), true, "the space's limits")
 	want := []float32{-5, 5, 0.5, 5, -5, 0.25}
 	must.Same(t, must.Get(env.Reset(0))(t).Observations, want, "the first observations")
 	must.Same(t, must.Get(observed.Observe())(t).Observations, want, "shown again")

@@ -57,9 +57,7 @@ func shapedBatch(t *testing.T, n int) (envs.Env, []*shaped) {
 		return wrappers.NewTimeLimit(s, 40)
 	}, wrappers.ParallelOptions{Workers: 2})
 	checked := wrapped(t, env, err, everyWrapper(t.TempDir()))
-	t.Cleanup(func() {
-		must.Do(t, checked.Close())
-	})
+	t.Cleanup(func() { must.Do(t, checked.Close()) })
 	return checked, all
 }
 
@@ -84,8 +82,7 @@ func TestShapingReachesEveryEnvironment(t *testing.T) {
 	must.Match(t, defaults, shaper.RewardShaping(), "what single environments have is not what all were given")
 	set(map[string]any{"weight": 4.0}, []int{}, 3, 1, 3, 1) // only checked
 	set(map[string]any{"weight": 5.0}, nil, 5, 5, 5, 5)
-	must.Match(t, map[string]any{"weight": 5.0, "terms": map[string]any{"bonus": 2.0}}, shaper.RewardShaping(),
-		"parameters")
+	must.Match(t, map[string]any{"weight": 5.0, "terms": map[string]any{"bonus": 2.0}}, shaper.RewardShaping(), "now")
 	// While environments step on several goroutines, parameters change between steps.
 	must.Get(env.Reset(1))(t)
 	actions := make([]float32, 4*2)
@@ -167,8 +164,7 @@ func TestRestoreUndoesWhenAnEnvironmentRefuses(t *testing.T) {
 	donor := probes(t, 4, wrappers.ParallelOptions{Seed: 1}, nil)
 	must.Get(donor.Reset(-1))(t)
 	state := must.Get(donor.MarshalState())(t)
-	must.Refuse(t, probes(t, 3, wrappers.ParallelOptions{}, nil).RestoreState(state),
-		"it is of 4 environments, here are 3")
+	must.Refuse(t, probes(t, 3, wrappers.ParallelOptions{}, nil).RestoreState(state), "of 4 environments, here are 3")
 	var last *probe
 	env := probes(t, 4, wrappers.ParallelOptions{Seed: 2}, func(i int, p *probe) { last = p })
 	twin := probes(t, 4, wrappers.ParallelOptions{Seed: 2}, nil)

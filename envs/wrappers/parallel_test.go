@@ -131,9 +131,7 @@ func TestParallelCatchesPanics(t *testing.T) {
 			}
 			err = call(env)
 			p.panics = ""
-			if e := env.Close(); e != nil {
-				t.Error(e)
-			}
+			must.Do(t, env.Close())
 		}
 		var panicked *envs.PanicError
 		if !errors.As(err, &panicked) || panicked.Env > 0 {
@@ -180,8 +178,8 @@ func TestParallelOptionalInterfaces(t *testing.T) {
 	} {
 		must.Is(t, has(create), want, "has")
 	}
-	env := must.Get(wrappers.NewParallel(2, func(int) (envs.Single, error) { return bare{}, nil },
-		wrappers.ParallelOptions{}))(t)
+	create := func(int) (envs.Single, error) { return bare{}, nil }
+	env := must.Get(wrappers.NewParallel(2, create, wrappers.ParallelOptions{}))(t)
 	_, err := env.CollectReferenceMotions(1, nil)
 	must.Is(t, errors.Is(err, errors.ErrUnsupported), true, "unsupported")
 	must.Refuse(t, env.Close(), "environment 1 (wrappers_test.bare): stuck")

@@ -122,9 +122,7 @@ func probes(t testing.TB, n int, opts wrappers.ParallelOptions, change func(i in
 		}
 		return p, nil
 	}, opts))(t)
-	t.Cleanup(func() {
-		must.Do(t, env.Close())
-	})
+	t.Cleanup(func() { must.Do(t, env.Close()) })
 	return env
 }
 

@@ -65,12 +65,11 @@ func TestRecordTransitions(t *testing.T) {
 		must.Is(t, len(lines), []int{3, 3, 1}[episode], "%s", name)
 		for i, l := range lines {
 			number := []float32{float32(episode + 1)}
-			random, nextRandom := l.Observation[2], l.NextObservation[2]
+			random, next := l.Observation[2], l.NextObservation[2]
 			must.Match(t, line{
-				Step: i + 1, Observation: []float32{1, float32(i), random}, State: number, Action: []float32{float32(k),
-					-1},
-				Reward: float32(k), NextObservation: []float32{1, float32(i + 1), nextRandom}, NextState: number,
-				AMPObservation: []float32{float32(10 * (i + 1))}, Terminated: i == 2,
+				Step: i + 1, Observation: []float32{1, float32(i), random}, State: number,
+				Action: []float32{float32(k), -1}, Reward: float32(k), NextState: number, Terminated: i == 2,
+				NextObservation: []float32{1, float32(i + 1), next}, AMPObservation: []float32{float32(10*i + 10)},
 			}, l, "%s, line %d", name, i)
 			must.Not(t, i > 0 && !slices.Equal(l.Observation, lines[i-1].NextObservation),
 				"%s: line %d does not begin where the one before ends", name, i)
@@ -130,7 +129,5 @@ func TestRecordAndState(t *testing.T) {
 	must.Match(t, []string{"episode-000000.jsonl", "episode-000001.jsonl"}, names(t, dir), "files")
 	interrupted := readLines(t, filepath.Join(dir, "episode-000000.jsonl"))
 	whole := readLines(t, filepath.Join(dir, "episode-000001.jsonl"))
-	if len(interrupted) != 1 || len(whole) != 2 || whole[0].Observation[1] != 0 {
-		t.Errorf("recorded %+v and %+v", interrupted, whole)
-	}
+	must.Not(t, len(interrupted) != 1 || len(whole) != 2 || whole[0].Observation[1] != 0, "%v, %v", interrupted, whole)
 }

@@ -3,6 +3,7 @@ package wrappers_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -15,9 +16,9 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// turns is a game of three seats without an end: the first two act in turn, the third until its third step. The reward
-// of a seat is its action; the seat that waits gets half of it as a loss.
-type turns struct{ steps int }
+// turns is a game of three seats without an end: the first two act in turn, the third, which is named after the game's
+// index, until its third step. The reward of a seat is its action; the seat that waits gets half of it as a loss.
+type turns struct{ steps, index int }
 
 func (g *turns) Spaces() spaces.Set {
 	action := spaces.NewDiscrete(3)
@@ -26,7 +27,7 @@ func (g *turns) Spaces() spaces.Set {
 	}
 	masked := seat("a_0", 2)
 	masked.ActionMask = spaces.NewActionMask(action)
-	return spaces.NewSeats(spaces.Unbounded(1), masked, seat("a_1", 1), seat("b_0", 1))
+	return spaces.NewSeats(spaces.Unbounded(1), masked, seat("a_1", 1), seat(fmt.Sprint("b_", g.index), 1))
 }
 
 func (g *turns) Reset(rng *rand.Rand, out envs.Row) error {
@@ -136,19 +137,7 @@ func TestSeatsRefused(t *testing.T) {
 		"is for one agent, and the environment has seats for 3 (a_0 (action masks), a_1, b_0)")
 	must.Refused(normalizeObservation(env))(t, "NewNormalizeObservation needs a Box of observations")
 	must.Refused(clipAction(env))(t, "NewClipAction needs a Box of actions")
-	_, err := wrappers.NewParallel(2, func(i int) (envs.Single, error) { return &renamed{index: i}, nil },
+	_, err := wrappers.NewParallel(2, func(i int) (envs.Single, error) { return &turns{index: i}, nil },
 		wrappers.ParallelOptions{})
 	must.Refuse(t, err, "the seats a_0 (action masks), a_1, b_1, environment 0 has a_0")
-}
-
-// renamed is a game whose last seat is named after its index.
-type renamed struct {
-	turns
-	index int
-}
-
-func (r *renamed) Spaces() spaces.Set {
-	set := r.turns.Spaces()
-	set.Seats[2].Name = "b_" + string(rune('0'+r.index))
-	return set
 }

@@ -57,9 +57,8 @@ func TestSkills(t *testing.T) {
 		}
 		last = slices.Clone(now)
 	}
-	if slices.Min(times) != 2 || slices.Max(times) != 4 {
-		t.Errorf("latents were held for %d to %d steps, want 2 to 4", slices.Min(times), slices.Max(times))
-	}
+	must.Is(t, slices.Min(times), 2, "the fewest steps of a latent")
+	must.Is(t, slices.Max(times), 4, "the most steps of a latent")
 }
 
 // Latents are uniform on the sphere: their mean is 0, and that of the square of each coordinate 1/3.

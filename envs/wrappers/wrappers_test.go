@@ -69,10 +69,8 @@ func TestActionWrappers(t *testing.T) {
 	}{
 		{clipAction, limits, limits, []float32{-3, 11, 1.5, -1}, []float32{-2, 10, 1.5, 0}},
 		{clipAction, fixed, fixed, []float32{-3, 11, 1.5, -1}, []float32{-2, 1, 1.5, 1}},
-		{to(-1, 1), limits, space([]float32{-1, 0}, []float32{1, 1}), []float32{-3, 11, .5, -1},
-			[]float32{-1, 1, .5, 0}},
-		{to(-1, math.Inf(1)), half, space([]float32{-1, 0}, nil), []float32{-3, 11, 1.5, -1},
-			[]float32{-1, 11, 1.5, 0}},
+		{to(-1, 1), limits, space([]float32{-1, 0}, []float32{1, 1}), []float32{-3, 9, 0, -1}, []float32{-1, 1, 0, 0}},
+		{to(-1, math.Inf(1)), half, space([]float32{-1, 0}, nil), []float32{-3, 11, 1, -1}, []float32{-1, 11, 1, 0}},
 		{rescaleAction, limits, unit, []float32{-1, -1, 1, 1}, []float32{-2, 0, 2, 10}},
 		{rescaleAction, limits, unit, []float32{0, .5, -3, 7}, []float32{0, 7.5, -2, 10}},
 		{rescaleAction, wide, unit, []float32{-1, 1, 0, -.5},
@@ -106,8 +104,7 @@ func TestConstructorsRefuse(t *testing.T) {
 		{err(wrappers.NewRewardScale(box, 0)), "reward scale is 0"},
 		{err(wrappers.NewClipAction(discrete)), "needs a Box of actions, the action space is Discrete(2)"},
 		{err(wrappers.NewClipActionTo(box, 1, -1)), "low must be below high"},
-		{err(wrappers.NewClipActionTo(acts(spaces.NewBox(3, 4, 2)), -1, 1)),
-			"[-1 1] leaves nothing of the action space"},
+		{err(wrappers.NewClipActionTo(acts(spaces.NewBox(3, 4, 2)), -1, 1)), "leaves nothing of the action space"},
 		{err(wrappers.NewRescaleAction(box)), "needs finite limits"},
 		{reward(wrappers.NormalizeRewardOptions{Discount: 1.1}), "discount is 1.1"},
 		{reward(wrappers.NormalizeRewardOptions{Variant: "x"}), `variant is "x"; it must be "gymnasium" or "sb3"`},
@@ -160,9 +157,7 @@ func TestEpisodeStatistics(t *testing.T) {
 			ended += len(got.Episodes)
 		}
 	}
-	if ended < 20 {
-		t.Errorf("only %d episodes ended", ended)
-	}
+	must.Not(t, ended < 20, "only %d episodes ended", ended)
 }
 
 func TestNormalizeReward(t *testing.T) {
