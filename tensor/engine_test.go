@@ -83,11 +83,11 @@ func TestNetworksShareLayers(t *testing.T) {
 				s.Backward(loss)
 				return nil
 			}
+			run := pass
 			if recorded {
-				must.Do(t, newGraph(t, tensor.CPU).Capture(s, pass))
-			} else {
-				must.Do(t, pass())
+				run = func() error { return newGraph(t, tensor.CPU).Capture(s, pass) }
 			}
+			must.Do(t, run())
 			return tensortest.Float64s(t, s, flat.Grads)
 		}
 		want := make([]float64, flat.Len())

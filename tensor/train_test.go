@@ -69,8 +69,7 @@ func TestConcurrentTraining(t *testing.T) {
 	wg.Wait()
 	for i := range agents {
 		must.Do(t, errs[i])
-		if !slices.Equal(got[i], want[i]) || i > 0 && slices.Equal(want[i], want[0]) {
-			t.Errorf("agent %d is another one when trained beside others, or the same as agent 0", i)
-		}
+		must.Not(t, !slices.Equal(got[i], want[i]) || i > 0 && slices.Equal(want[i], want[0]),
+			"agent %d is another one when trained beside others, or the same as agent 0", i)
 	}
 }
