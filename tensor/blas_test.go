@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,12 +31,9 @@ func TestWrongKernels(t *testing.T) {
 	kernels := func(setting string) string {
 		t.Helper()
 		cmd := exec.Command(os.Args[0], "-test.run=^TestWrongKernels$")
-		for _, v := range os.Environ() {
-			if !strings.HasPrefix(v, "OPENBLAS_CORETYPE=") {
-				cmd.Env = append(cmd.Env, v)
-			}
-		}
-		cmd.Env = append(cmd.Env, show+"=1", "LD_PRELOAD="+library, setting)
+		cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
+			return strings.HasPrefix(v, "OPENBLAS_CORETYPE=")
+		}), show+"=1", "LD_PRELOAD="+library, setting)
 		_, rest, _ := strings.Cut(must.Run(t, cmd), "kernels=")
 		line, _, _ := strings.Cut(rest, "\n")
 		return line

@@ -15,12 +15,10 @@ func inPlaceOperations() []operation {
 		x []tensor.Tensor)) {
 		to.grad = false
 		whole := c.flat(to.base).constant()
-		whole.dtype = to.dtype
-		if whole.dtype != tensor.Float32 {
-			whole.of(whole.dtype)
+		if to.dtype != tensor.Float32 {
+			whole.of(to.dtype)
 		}
-		wild := c.wild
-		c.wild = wild && len(others) > 0
+		c.wild = c.wild && len(others) > 0
 		in := append(others, whole)
 		c.check(in, func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
 			base := s.Clone(x[len(x)-1])
@@ -32,8 +30,8 @@ func inPlaceOperations() []operation {
 		{"Copy", 0, func(c *testCase) {
 			to := c.movable(c.shape(0, 3))
 			source := c.in(c.array(func() float64 { return float64(c.IntN(2)) }, to.values.shape...))
-			if source.dtype = to.dtype; source.dtype != tensor.Float32 {
-				source.of(source.dtype)
+			if to.dtype != tensor.Float32 {
+				source.of(to.dtype)
 			}
 			change(c, to, []*input{source.constant()},
 				func(s *tensor.Scope, to tensor.Tensor, x []tensor.Tensor) { s.Copy(to, x[0]) })
@@ -113,14 +111,9 @@ func drawOptimizer(c *testCase) {
 	} else if c.chance(0.5) {
 		cfg.Betas, cfg.Eps = []float64{0.8, 0.99}, 1e-5
 	}
-	rates := slices.Repeat([]float64{-1}, int(n))
 	var groups []tensor.Group
 	for _, s := range c.segments(n) {
-		g := tensor.Group{Begin: s[0], End: s[1], LearningRate: []float64{1e-3, 1e-2}[c.IntN(2)]}
-		groups = append(groups, g)
-		for i := g.Begin; i < g.End; i++ {
-			rates[i] = g.LearningRate
-		}
+		groups = append(groups, tensor.Group{Begin: s[0], End: s[1], LearningRate: []float64{1e-3, 1e-2}[c.IntN(2)]})
 	}
 	var clips []tensor.Clip
 	for _, s := range c.segments(n) {
@@ -139,11 +132,12 @@ func drawOptimizer(c *testCase) {
 	recorded := c.chance(0.3)
 	change := func() error { o.ClipGrad(s); o.Step(s); return s.Err() }
 	for step := range 3 {
-		if first := &o.Groups[0]; step == 1 {
-			first.LearningRate = 5e-3
-			for i := first.Begin; i < first.End; i++ {
-				rates[i] = first.LearningRate
-			}
+		if step == 1 {
+			o.Groups[0].LearningRate, groups[0].LearningRate = 5e-3, 5e-3
+		}
+		rates := slices.Repeat([]float64{-1}, int(n))
+		for _, group := range groups {
+			copy(rates[group.Begin:], slices.Repeat([]float64{group.LearningRate}, int(group.End-group.Begin)))
 		}
 		g, norms := c.array(c.normal, n).x, array{[]int64{int64(len(clips))}, nil}
 		c.must(tensor.Write(flat.Grads, g))

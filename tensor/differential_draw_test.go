@@ -93,15 +93,13 @@ func (c *testCase) array(value func() float64, shape ...int64) array {
 
 // movable is an operand of any type, for operations that move elements.
 func (c *testCase) movable(shape []int64) *input {
-	switch d := []tensor.DType{tensor.Float32, tensor.Float32, tensor.Float64, tensor.Int64, tensor.Int32,
-		tensor.Uint8, tensor.Bool}[c.IntN(7)]; d {
-	case tensor.Float32:
+	d := []tensor.DType{tensor.Float32, tensor.Float32, tensor.Float64, tensor.Int64, tensor.Int32, tensor.Uint8,
+		tensor.Bool}[c.IntN(7)]
+	if d == tensor.Float32 {
 		return c.sometimes(c.array(c.special, shape...))
-	case tensor.Bool:
-		return c.sometimes(c.array(func() float64 { return float64(c.IntN(2)) }, shape...)).of(d)
-	default:
-		return c.sometimes(c.array(func() float64 { return float64(c.IntN(200)) }, shape...)).of(d)
 	}
+	n := map[bool]int{false: 200, true: 2}[d == tensor.Bool]
+	return c.sometimes(c.array(func() float64 { return float64(c.IntN(n)) }, shape...)).of(d)
 }
 
 // sometimes is flat memory in half of the cases, which the engine knows, and any layout in the others.

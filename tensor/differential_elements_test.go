@@ -13,17 +13,12 @@ import (
 
 // The activations by their definitions.
 var formulas = map[tensor.Activation]func(float64) float64{
-	tensor.Identity: func(x float64) float64 { return x },
-	tensor.Relu:     func(x float64) float64 { return max(x, 0) },
-	tensor.Tanh:     math.Tanh,
-	tensor.Sigmoid:  sigmoid,
-	tensor.Softplus: softplus,
-	tensor.Elu: func(x float64) float64 {
-		if x > 0 {
-			return x
-		}
-		return math.Expm1(x)
-	},
+	tensor.Identity:  func(x float64) float64 { return x },
+	tensor.Relu:      func(x float64) float64 { return max(x, 0) },
+	tensor.Tanh:      math.Tanh,
+	tensor.Sigmoid:   sigmoid,
+	tensor.Softplus:  softplus,
+	tensor.Elu:       func(x float64) float64 { return max(x, 0) + min(0, math.Expm1(x)) },
 	tensor.LeakyRelu: func(x float64) float64 { return max(x, 0.01*x) },
 	tensor.Softsign:  func(x float64) float64 { return x / (1 + math.Abs(x)) },
 	tensor.Gelu:      func(x float64) float64 { return x * 0.5 * (1 + math.Erf(x/math.Sqrt2)) },
@@ -107,11 +102,9 @@ func binaryOperations() (all []operation) {
 				x, y := c.array(value, shape...), c.array(value, shape...)
 				a, b = c.flat(x), c.flat(y)
 				o.near, o.want = 1e-12, func() []array {
-					z := array{shape, make([]float64, len(x.x))}
-					for i := range z.x {
-						z.x[i] = op.formula(x.x[i], y.x[i])
-					}
-					return []array{z}
+					return []array{build(shape, func(i []int64) float64 {
+						return op.formula(x.x[x.place(i)], y.x[y.place(i)])
+					})}
 				}
 			}
 			c.check([]*input{a, b}, two(op.f), o)
@@ -196,8 +189,7 @@ func reductions() (all []operation) {
 		}
 		all = append(all, operation{op.name, bound, func(c *testCase) {
 			shape := c.shape(0, 4)
-			dims := c.dims(len(shape))
-			value := c.values()
+			dims, value := c.dims(len(shape)), c.values()
 			if op.name == "Std" { // the square of a special number is not float32's
 				value = c.normal
 			}

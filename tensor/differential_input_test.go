@@ -10,21 +10,8 @@ import (
 
 // A view makes a tensor of a part of another one, or of its elements in another order.
 type view struct {
-	kind    string
-	a, b, n int64
-	shape   []int64
-}
-
-func (v view) of(s *tensor.Scope, t tensor.Tensor) tensor.Tensor {
-	switch v.kind {
-	case "transpose":
-		return s.Transpose(t, v.a, v.b)
-	case "narrow":
-		return s.Narrow(t, v.a, v.b, v.n)
-	case "select":
-		return s.Select(t, v.a, v.b)
-	}
-	return s.Expand(t, v.shape...)
+	kind string
+	of   scopeUnary
 }
 
 // behind returns an array of which v makes a view that equals a. Its other elements are NaN: what reads them shows.
@@ -34,24 +21,24 @@ func (c *testCase) behind(a array) (base array, v view) {
 	var place func(index []int64) []int64 // of an element of a in base
 	switch kind := c.IntN(3); {
 	case kind == 0 && n > 1:
-		v = view{kind: "transpose", a: c.Int64N(n), b: c.Int64N(n)}
-		base.shape[v.a], base.shape[v.b] = base.shape[v.b], base.shape[v.a]
-		place = func(i []int64) []int64 { i[v.a], i[v.b] = i[v.b], i[v.a]; return i }
+		p, q := c.Int64N(n), c.Int64N(n)
+		v = view{"transpose", func(s *tensor.Scope, t tensor.Tensor) tensor.Tensor { return s.Transpose(t, p, q) }}
+		place = func(i []int64) []int64 { i[p], i[q] = i[q], i[p]; return i }
+		base.shape = place(base.shape)
 	case kind == 1 && n > 0:
-		v = view{kind: "narrow", a: c.Int64N(n), b: c.Int64N(4)}
-		v.n = a.shape[v.a]
-		base.shape[v.a] += v.b + c.Int64N(3)
-		place = func(i []int64) []int64 { i[v.a] += v.b; return i }
+		d, at := c.Int64N(n), c.Int64N(4)
+		size := a.shape[d]
+		v = view{"narrow", func(s *tensor.Scope, t tensor.Tensor) tensor.Tensor { return s.Narrow(t, d, at, size) }}
+		base.shape[d] += at + c.Int64N(3)
+		place = func(i []int64) []int64 { i[d] += at; return i }
 	default:
 		size := 1 + c.Int64N(3)
-		v = view{kind: "select", a: c.Int64N(n + 1), b: c.Int64N(size)}
-		base.shape = slices.Insert(base.shape, int(v.a), size)
-		place = func(i []int64) []int64 { return slices.Insert(i, int(v.a), v.b) }
+		d, at := c.Int64N(n+1), c.Int64N(size)
+		v = view{"select", func(s *tensor.Scope, t tensor.Tensor) tensor.Tensor { return s.Select(t, d, at) }}
+		base.shape = within(base.shape, int(d), size)
+		place = func(i []int64) []int64 { return within(i, int(d), at) }
 	}
-	base.x = make([]float64, elements(base.shape))
-	for i := range base.x {
-		base.x[i] = math.NaN()
-	}
+	base.x = slices.Repeat([]float64{math.NaN()}, int(elements(base.shape)))
 	build(a.shape, func(i []int64) float64 {
 		x := a.x[a.place(i)]
 		base.x[base.place(place(i))] = x
@@ -100,7 +87,8 @@ func (c *testCase) broadcast(value func() float64, shape []int64) *input {
 	a := c.array(value, small...)
 	in := c.in(a)
 	if c.chance(0.5) {
-		in.views = append(in.views, view{kind: "expand", shape: shape})
+		in.views = append(in.views, view{"expand",
+			func(s *tensor.Scope, t tensor.Tensor) tensor.Tensor { return s.Expand(t, shape...) }})
 		in.values = a.pick(shape, func(i []int64) []int64 {
 			for d := range i {
 				i[d] %= small[d]
@@ -108,7 +96,8 @@ func (c *testCase) broadcast(value func() float64, shape []int64) *input {
 			return i
 		})
 	} else if len(small) > 0 && small[0] == 1 && c.chance(0.5) {
-		in.views = append(in.views, view{kind: "select"})
+		in.views = append(in.views, view{"select",
+			func(s *tensor.Scope, t tensor.Tensor) tensor.Tensor { return s.Select(t, 0, 0) }})
 		in.values.shape = small[1:]
 	}
 	return in

@@ -3,7 +3,6 @@ package tensor_test
 import (
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -11,14 +10,16 @@ import (
 // network draws a perceptron: its operands, two a layer, and its activations. Values are such that no unit is
 // near a kink without
 // being on it.
-func (c *testCase) network(in int64, outputs int64) (params []*input, activations []tensor.Activation, grid bool) {
+func (c *testCase) network(in int64, outputs int64) (params []*input, activations []tensor.Activation,
+	rows func() float64) {
 	smooth := []tensor.Activation{tensor.Identity, tensor.Elu, tensor.Tanh, tensor.Sigmoid}
 	if c.chance(0.2) {
 		smooth = append(smooth, tensor.Softplus, tensor.Gelu, tensor.Silu)
 	}
-	kinds := smooth
-	if grid = c.chance(0.4); grid {
-		kinds = []tensor.Activation{tensor.Identity, tensor.Relu, tensor.Relu}
+	kinds, grid := smooth, c.chance(0.4)
+	rows = c.normal
+	if grid {
+		kinds, rows = []tensor.Activation{tensor.Identity, tensor.Relu, tensor.Relu}, c.grid
 	}
 	n := 1 + c.IntN(4)
 	for k := range n {
@@ -45,7 +46,7 @@ func (c *testCase) network(in int64, outputs int64) (params []*input, activation
 		params, activations = append(params, w, b), append(activations, f)
 		in = out
 	}
-	return params, activations, grid
+	return params, activations, rows
 }
 
 // dense is f(x·Wᵀ + b) in plain arithmetic.
@@ -98,27 +99,17 @@ func layersOf(x []tensor.Tensor, f []tensor.Activation) *tensor.Layers {
 }
 
 func layers() []operation {
-	lower := sync.OnceValue(func() tensor.Precision {
-		if tensor.BFloat16.Supported(tensor.CPU) == nil {
-			return tensor.BFloat16
-		}
-		return tensor.Full
-	})
 	const lowBound = 1 << 22 // ½: sums of many roundings to bfloat16, most of which cancel
 	mlp := func(low bool) func(c *testCase) {
 		return func(c *testCase) {
 			in, n := c.width(), c.size()+c.size()
-			params, f, grid := c.network(in, 0)
+			params, f, value := c.network(in, 0)
 			if !low && c.number%80 == 39 { // beyond a block of the kernels in every dimension
-				n, in, f, grid = 700, 600, []tensor.Activation{tensor.Relu, tensor.Tanh}, true
+				n, in, f, value = 700, 600, []tensor.Activation{tensor.Relu, tensor.Tanh}, c.grid
 				params = nil
 				for _, shape := range [][]int64{{520, 600}, {520}, {300, 520}, {300}} {
 					params = append(params, c.flat(c.array(c.grid, shape...)))
 				}
-			}
-			value := c.normal
-			if grid {
-				value = c.grid
 			}
 			x := c.flat(c.array(value, n, in))
 			if c.chance(0.7) {
@@ -135,8 +126,10 @@ func layers() []operation {
 				return []array{y}
 			}}
 			if low {
-				o.precision = lower()
 				c.wild = false // operands of every type are converted
+				if tensor.BFloat16.Supported(tensor.CPU) == nil {
+					o.precision = tensor.BFloat16
+				}
 			}
 			c.say("%v", f)
 			c.check(append(params, x), func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
@@ -146,11 +139,7 @@ func layers() []operation {
 	}
 	critic := func(c *testCase) {
 		in, n := c.width(), c.size()+c.size()
-		params, f, grid := c.network(in, 1)
-		value := c.normal
-		if grid {
-			value = c.grid
-		}
+		params, f, value := c.network(in, 1)
 		c.say("%v", f)
 		x := c.sometimes(c.array(value, n, in)).constant()
 		c.check(append(params, x), func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
@@ -225,9 +214,7 @@ func drawRecurrent(c *testCase, kind tensor.RecurrentKind) {
 	n := len(in)
 	c.check(append(in, x, state, ended), func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
 		out, last := s.Recurrent(x[n], x[n+1], x[n+2], int(length), &tensor.RecurrentLayers{Kind: kind, Weights: x[:n]})
-		if s.Err() == nil && tensor.RequiresGrad(last) {
-			c.fatalf("the last state has a gradient")
-		}
+		c.not(s.Err() == nil && tensor.RequiresGrad(last), "the last state has a gradient")
 		return []tensor.Tensor{out, last}
 	}, options{reference: func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
 		out, last := r.byHand(s, x[n], x[n+1], x[n+2], x[:n])

@@ -20,15 +20,14 @@ func drawGaussianLogProb(c *testCase) {
 func (c *testCase) logRatios(n int64, clip float64) (now, old array) {
 	now, old = c.array(c.normal, n, 1), c.array(c.normal, n, 1)
 	for i := range now.x {
-		for {
+		// The loss is also compared where all operands are halved.
+		near := func(k float64) bool {
+			return math.Abs(math.Abs(math.Exp(k*(now.x[i]-old.x[i]))-1)-clip) <= 1e-4
+		}
+		for again := true; again; again = near(1) || near(0.5) {
 			now.x[i] = float64(float32(old.x[i] + 0.4*c.NormFloat64()))
 			if c.chance(0.1) {
 				now.x[i] = old.x[i]
-			}
-			// The loss is also compared where all operands are halved.
-			r, h := math.Exp(now.x[i]-old.x[i]), math.Exp((now.x[i]-old.x[i])/2)
-			if math.Abs(math.Abs(r-1)-clip) > 1e-4 && math.Abs(math.Abs(h-1)-clip) > 1e-4 {
-				break
 			}
 		}
 	}
@@ -115,18 +114,13 @@ func losses() []operation {
 			value, old, returns := c.array(c.normal, n, 1), c.array(c.normal, n, 1), c.array(c.normal, n, 1)
 			for i := range value.x {
 				// float32 and float64 must find the same of two losses larger, also of half the operands
-				for range 100 {
-					near := false
-					for _, k := range []float64{1, 0.5} {
-						d := k * (value.x[i] - old.x[i])
-						held := k*old.x[i] + max(-clip, min(clip, d))
-						near = near || math.Abs(math.Abs(d)-clip) < 1e-4 ||
-							math.Abs(d) > clip &&
-								math.Abs(math.Abs(k*returns.x[i]-held)-math.Abs(k*(returns.x[i]-value.x[i]))) < 1e-4
-					}
-					if !near {
-						break
-					}
+				near := func(k float64) bool {
+					d := k * (value.x[i] - old.x[i])
+					held := k*old.x[i] + max(-clip, min(clip, d))
+					return math.Abs(math.Abs(d)-clip) < 1e-4 || math.Abs(d) > clip &&
+						math.Abs(math.Abs(k*returns.x[i]-held)-math.Abs(k*(returns.x[i]-value.x[i]))) < 1e-4
+				}
+				for try := 0; try < 100 && (near(1) || near(0.5)); try++ {
 					value.x[i] = c.normal()
 				}
 			}
@@ -170,10 +164,12 @@ func drawGAE(c *testCase) {
 	}})
 }
 
-// statistics are a mean and a variance of a width, float64 as scalers keep them.
-func (c *testCase) statistics(width int64) (mean, variance *input) {
+// scaled returns an operand, and a mean and a variance of its width, float64 as scalers keep them.
+func (c *testCase) scaled(value func() float64) (x, mean, variance *input) {
+	x = c.sometimes(c.array(value, c.shape(1, 3)...)).constant()
+	width := x.values.shape[len(x.values.shape)-1]
 	mean, variance = c.flat(c.array(c.normal, width)), c.flat(c.array(c.positive, width))
-	return mean.of(tensor.Float64), variance.of(tensor.Float64)
+	return x, mean.of(tensor.Float64), variance.of(tensor.Float64)
 }
 
 // columns returns options with results f of every element and its column.
@@ -189,8 +185,7 @@ func (in *input) columns(f func(x float64, column int) float64) options {
 }
 
 func drawScalerForward(c *testCase) {
-	x := c.sometimes(c.array(c.special, c.shape(1, 3)...)).constant()
-	mean, variance := c.statistics(x.values.shape[len(x.values.shape)-1])
+	x, mean, variance := c.scaled(c.special)
 	clip := []float64{5, 0.5, 1e9}[c.IntN(3)]
 	c.check([]*input{x, mean, variance}, three(func(s *tensor.Scope, x, m, v tensor.Tensor) tensor.Tensor {
 		return s.ScalerForward(x, m, v, 1e-2, clip)
@@ -200,8 +195,7 @@ func drawScalerForward(c *testCase) {
 }
 
 func drawScalerInverse(c *testCase) {
-	x := c.sometimes(c.array(c.normal, c.shape(1, 3)...)).constant()
-	mean, variance := c.statistics(x.values.shape[len(x.values.shape)-1])
+	x, mean, variance := c.scaled(c.normal)
 	c.check([]*input{x, mean, variance}, three(func(s *tensor.Scope, x, m, v tensor.Tensor) tensor.Tensor {
 		return s.ScalerInverse(x, m, v, 2)
 	}), x.columns(func(x float64, k int) float64 {
@@ -210,9 +204,8 @@ func drawScalerInverse(c *testCase) {
 }
 
 func drawScalerUpdate(c *testCase) {
-	x := c.sometimes(c.array(c.normal, c.shape(1, 3)...)).constant()
-	width := x.values.shape[len(x.values.shape)-1]
-	mean, variance := c.statistics(width)
+	x, mean, variance := c.scaled(c.normal)
+	width := mean.values.shape[0]
 	count := float64(c.IntN(100))
 	bessel, freeze := c.chance(0.5), []float64{0, 50}[c.IntN(2)]
 	c.say("count %g, bessel %v, freeze after %g", count, bessel, freeze)

@@ -30,8 +30,7 @@ func TestDifferential(t *testing.T) {
 	for _, op := range operations {
 		t.Run(op.name, func(t *testing.T) {
 			tensortest.CheckLive(t)
-			w := &worst{}
-			n := *cases
+			w, n := &worst{}, *cases
 			if testing.Short() {
 				n /= 4
 			}
@@ -139,12 +138,15 @@ func (c *testCase) fatalf(format string, args ...any) {
 		*cases, c.number)
 }
 
-func (c *testCase) must(err error) {
-	c.t.Helper()
-	if err != nil {
-		c.fatalf("%v", err)
+// not is [must.Not] with the command that repeats the case.
+func (c *testCase) not(failed bool, format string, args ...any) {
+	if failed {
+		c.t.Helper()
+		c.fatalf(format, args...)
 	}
 }
+
+func (c *testCase) must(err error) { c.not(err != nil, "%v", err) }
 
 func (c *testCase) say(format string, args ...any) {
 	c.log = append(c.log, fmt.Sprintf(format, args...))
@@ -180,11 +182,7 @@ type result struct {
 // check computes f of the operands in all ways and compares them.
 func (c *testCase) check(inputs []*input, f computation, opts ...options) {
 	c.t.Helper()
-	var o options
-	if len(opts) > 0 {
-		o = opts[0]
-	}
-	dead := -1
+	o, dead := append(opts, options{})[0], -1
 	if c.wild { // the arguments may be wrong
 		o.want, o.reference = nil, nil
 	}
@@ -207,56 +205,46 @@ func (c *testCase) check(inputs []*input, f computation, opts ...options) {
 		ref = o.reference
 	}
 	want := c.compute("float64", inputs, ref, o, dead)
-	if dead >= 0 && !strings.HasPrefix(want.panic, "tensor: ") {
-		c.fatalf("an operand that is released gives %q and no panic of package tensor", want.panic)
-	}
+	c.not(dead >= 0 && !strings.HasPrefix(want.panic, "tensor: "),
+		"an operand that is released gives %q and no panic of package tensor", want.panic)
 	if o.want != nil && want.err == nil {
 		for i, a := range o.want() {
-			if !slices.Equal(a.shape, want.values[i].shape) || !slices.EqualFunc(a.x, want.values[i].x,
-				func(x, y float64) bool { return near(x, y, o.near) }) {
-				c.fatalf("result %d is %v %.8g, by Go %v %.8g", i, want.values[i].shape, want.values[i].x, a.shape, a.x)
-			}
+			shape, x := want.values[i].shape, want.values[i].x
+			c.not(!slices.Equal(a.shape, shape) || !slices.EqualFunc(a.x, x,
+				func(x, y float64) bool { return near(x, y, o.near) }),
+				"result %d is %v %.8g, by Go %v %.8g", i, shape, x, a.shape, a.x)
 		}
 	}
 	for _, way := range []string{"without a graph", "engine", "with libtorch", "replay"} {
 		got := c.compute(way, inputs, f, o, dead)
-		if (got.err == nil) != (want.err == nil) || got.panic != want.panic {
-			c.fatalf("%s: the error is %v, the panic %q; in float64 %v, %q", way, got.err, got.panic, want.err,
-				want.panic)
-		}
-		if way == "replay" && got.gradErr != nil && want.gradErr != nil { // what has no gradients is not recorded
-			c.worst.refusals++
-			continue
-		}
-		if got.err != nil || got.panic != "" {
-			if got.err != nil && !strings.HasPrefix(got.err.Error(), "tensor: ") {
-				c.fatalf("%s: the error is not of package tensor: %v", way, got.err)
-			}
+		c.not((got.err == nil) != (want.err == nil) || got.panic != want.panic,
+			"%s: the error is %v, the panic %q; in float64 %v, %q", way, got.err, got.panic, want.err, want.panic)
+		c.not(got.err != nil && !strings.HasPrefix(fmt.Sprint(got.err), "tensor: "),
+			"%s: the error is not of package tensor: %v", way, got.err)
+		unrecorded := way == "replay" && got.gradErr != nil && want.gradErr != nil // without gradients
+		if unrecorded || got.err != nil || got.panic != "" {
 			c.worst.refusals++
 			continue
 		}
 		for i := range want.values {
-			if got.dtypes[i] != want.dtypes[i] && (got.dtypes[i] != tensor.Float32 ||
-				want.dtypes[i] != tensor.Float64) {
-				c.fatalf("%s: result %d is %v, in float64 %v", way, i, got.dtypes[i], want.dtypes[i])
-			}
+			d, of := got.dtypes[i], want.dtypes[i]
+			c.not(d != of && (d != tensor.Float32 || of != tensor.Float64),
+				"%s: result %d is %v, in float64 %v", way, i, d, of)
 			c.compare(fmt.Sprintf("%s: result %d", way, i), got.values[i], want.values[i], o.each)
 		}
 		c.worst.values += len(want.values)
 		if way == "engine" && c.number%4 == 0 {
 			again := c.compute(way, inputs, f, o, dead)
-			for i, a := range append(slices.Clone(got.values), got.grads...) {
-				if b := append(slices.Clone(again.values), again.grads...)[i]; !slices.EqualFunc(a.x, b.x, same) {
-					c.fatalf("the same again gives other numbers: %.9g and %.9g", a.x, b.x)
-				}
+			for i, a := range slices.Concat(got.values, got.grads) {
+				b := slices.Concat(again.values, again.grads)[i]
+				c.not(!slices.EqualFunc(a.x, b.x, same), "the same again gives other numbers: %.9g and %.9g", a.x, b.x)
 			}
 		}
 		if way == "without a graph" {
 			continue
 		}
-		if (got.gradErr == nil) != (want.gradErr == nil) {
-			c.fatalf("%s: the gradients' error is %v, in float64 %v", way, got.gradErr, want.gradErr)
-		}
+		c.not((got.gradErr == nil) != (want.gradErr == nil),
+			"%s: the gradients' error is %v, in float64 %v", way, got.gradErr, want.gradErr)
 		if got.gradErr != nil {
 			c.worst.refusals++
 			continue
@@ -273,9 +261,7 @@ func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 // compare holds two arrays against each other, and notes the error.
 func (c *testCase) compare(what string, got, want array, each bool) {
 	c.t.Helper()
-	if !slices.Equal(got.shape, want.shape) {
-		c.fatalf("%s has the shape %v, want %v", what, got.shape, want.shape)
-	}
+	c.not(!slices.Equal(got.shape, want.shape), "%s has the shape %v, want %v", what, got.shape, want.shape)
 	largest := 1.0
 	for _, x := range want.x {
 		if !math.IsInf(x, 0) && !math.IsNaN(x) {
@@ -292,9 +278,8 @@ func (c *testCase) compare(what string, got, want array, each bool) {
 			scale = math.Abs(x)
 		}
 		e := max(0, math.Abs(got.x[i]-x)-1e-37) / (scale * 0x1p-23)
-		if !(e <= c.op.bound) {
-			c.fatalf("%s: element %d of %v is %.9g, want %.9g: %.3g ε", what, i, want.shape, got.x[i], x, e)
-		}
+		c.not(!(e <= c.op.bound), "%s: element %d of %v is %.9g, want %.9g: %.3g ε",
+			what, i, want.shape, got.x[i], x, e)
 		if e > c.worst.error {
 			c.worst.error, c.worst.at = e, fmt.Sprintf("case %d, %s", c.number, what)
 		}

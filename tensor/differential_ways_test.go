@@ -11,20 +11,21 @@ import (
 // adds to; with free leaves, whose gradients are libtorch's; recorded with other values, and replayed with these.
 func (c *testCase) compute(way string, inputs []*input, f computation, o options, dead int) (r result) {
 	c.t.Helper()
-	own, s := tensor.NoGrad(), tensor.NewScope()
-	d := tensor.Float32
+	own, s, d, scale := tensor.NoGrad(), tensor.NewScope(), tensor.Float32, 1.0
+	bound := way == "engine" || way == "replay"
 	switch way {
 	case "float64":
 		d = tensor.Float64
 	case "without a graph":
 		s = tensor.NoGrad()
+	case "replay":
+		scale = 0.5
 	}
 	if d == tensor.Float32 {
 		s.Layers(o.precision)
 	}
 	defer own.Close()
 	defer s.Close()
-	bound := way == "engine" || way == "replay"
 	var leaves, learning []tensor.Tensor
 	// The others begin at odd places.
 	params := []tensor.Parameter{{Name: "before", Tensor: own.Zeros(1 + int64(c.number)%3)}}
@@ -32,10 +33,6 @@ func (c *testCase) compute(way string, inputs []*input, f computation, o options
 		if in.none {
 			leaves = append(leaves, tensor.Tensor{})
 			continue
-		}
-		scale := 1.0
-		if way == "replay" {
-			scale = 0.5
 		}
 		leaf := in.leaf(own, d, scale)
 		leaves = append(leaves, leaf)
@@ -51,9 +48,8 @@ func (c *testCase) compute(way string, inputs []*input, f computation, o options
 	var flat *tensor.Flat
 	if bound {
 		var err error
-		if flat, err = tensor.NewFlat(params, tensor.CPU); err != nil {
-			c.fatalf("%v", err)
-		}
+		flat, err = tensor.NewFlat(params, tensor.CPU)
+		c.must(err)
 		defer flat.Close()
 	}
 	released := tensor.NoGrad()
@@ -84,14 +80,12 @@ func (c *testCase) compute(way string, inputs []*input, f computation, o options
 			if !tensor.RequiresGrad(y) {
 				continue
 			}
-			part := s.Sum(s.Mul(y, s.As(tensor.From(own, numbers(uint64(i+1), int(tensor.Numel(y))),
-				tensor.Shape(y)...),
-				tensor.TypeOf(y))))
-			if loss.T == nil {
-				loss = part
-			} else {
-				loss = s.Add(loss, part)
+			weights := tensor.From(own, numbers(uint64(i+1), int(tensor.Numel(y))), tensor.Shape(y)...)
+			part := s.Sum(s.Mul(y, s.As(weights, tensor.TypeOf(y))))
+			if loss.T != nil {
+				part = s.Add(loss, part)
 			}
+			loss = part
 		}
 		switch {
 		case loss.T == nil:
@@ -136,10 +130,10 @@ func (c *testCase) compute(way string, inputs []*input, f computation, o options
 		}
 		c.must(own.Err())
 	}
-	switch {
-	case r.gradErr != nil || way == "without a graph":
+	if r.gradErr != nil || way == "without a graph" {
 		return r
-	case grads == nil: // no result has a gradient: those of flat leaves are zero
+	}
+	if grads == nil { // no result has a gradient: those of flat leaves are zero
 		for _, leaf := range learning {
 			r.grads = append(r.grads, array{tensor.Shape(leaf), make([]float64, tensor.Numel(leaf))})
 		}

@@ -83,11 +83,11 @@ func TestNetworksShareLayers(t *testing.T) {
 				s.Backward(loss)
 				return nil
 			}
+			run := pass
 			if recorded {
-				must.Do(t, newGraph(t, tensor.CPU).Capture(s, pass))
-			} else {
-				must.Do(t, pass())
+				run = func() error { return newGraph(t, tensor.CPU).Capture(s, pass) }
 			}
+			must.Do(t, run())
 			return tensortest.Float64s(t, s, flat.Grads)
 		}
 		want := make([]float64, flat.Len())
@@ -115,10 +115,8 @@ func TestReplays(t *testing.T) {
 	stack := recurrentCase{kind: tensor.RNN, layers: 1, inputs: 8, hidden: 4}
 	weights := parameters(t, []string{"0", "1", "2", "3"}, stack.shapes())
 	newFlat(t, weights)
-	rnn := &tensor.RecurrentLayers{Kind: tensor.RNN}
-	for _, p := range weights {
-		rnn.Weights = append(rnn.Weights, p.Tensor)
-	}
+	rnn := &tensor.RecurrentLayers{Kind: tensor.RNN, Weights: []tensor.Tensor{weights[0].Tensor, weights[1].Tensor,
+		weights[2].Tensor, weights[3].Tensor}}
 	x, rows := own.Randn(gen, 8, 8), own.Randn(gen, 512, 8)
 	for name, pass := range map[string]func(s *tensor.Scope) tensor.Tensor{
 		"penalty": func(s *tensor.Scope) tensor.Tensor {

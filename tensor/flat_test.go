@@ -61,10 +61,7 @@ func testFlat(t *testing.T, d tensor.Device) {
 	for round := 1.0; round <= 2; round++ {
 		y := s.Linear(x, params[0].Tensor, params[1].Tensor)
 		s.Backward(s.Add(s.Sum(y), s.MulScalar(s.Sum(params[2].Tensor), 3)))
-		want := []float64{5, 7, 9, 5, 7, 9, 2, 2, 3, 3, 3}
-		for i := range want {
-			want[i] *= round
-		}
+		want := apply(func(x float64) float64 { return x * round }, []float64{5, 7, 9, 5, 7, 9, 2, 2, 3, 3, 3})
 		wantNear(t, "flat gradients", tensortest.Float64s(t, s, f.Grads), want, 0)
 	}
 	f.ZeroGrad(s)
@@ -112,16 +109,14 @@ func TestFlatRefuses(t *testing.T) {
 		{`"b" is int64`, []tensor.Parameter{one, {Name: "b", Tensor: s.Arange(2)}}},
 		{"Detach", []tensor.Parameter{one, {Name: "b", Tensor: computed}}},
 	} {
-		_, err := tensor.NewFlat(test.params, tensor.CPU)
-		wantError(t, err, "tensor: NewFlat: ", test.want)
+		must.Refused(tensor.NewFlat(test.params, tensor.CPU))(t, "tensor: NewFlat: ", test.want)
 		must.Is(t, tensor.RequiresGrad(one.Tensor), false, "a refused call changed a parameter")
 	}
 	// A parameter is part of one open Flat.
-	first, err := tensor.NewSharedFlat([]tensor.Parameter{one}, tensor.CPU, 0, "agent 1")
-	must.Do(t, err)
+	first := must.Get(tensor.NewSharedFlat([]tensor.Parameter{one}, tensor.CPU, 0, "agent 1"))(t)
 	must.Is(t, tensor.FlatOf(one.Tensor), first, "FlatOf a parameter")
 	both := []tensor.Parameter{one, {Name: "b", Tensor: s.Ones(2)}}
-	_, err = tensor.NewFlat(both, tensor.CPU)
+	_, err := tensor.NewFlat(both, tensor.CPU)
 	owned := (*tensor.OwnedError)(nil)
 	must.Not(t, !errors.As(err, &owned) || owned.Owner != "agent 1" || owned.Parameter != "a", "a second Flat: %v", err)
 	first.Close()

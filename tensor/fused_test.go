@@ -2,6 +2,7 @@ package tensor_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/tensor"
@@ -13,19 +14,14 @@ func bound(t *testing.T, seed int64, activation tensor.Activation, sizes ...int6
 	gen := generator(t, seed)
 	own := tensor.NoGrad()
 	t.Cleanup(own.Close)
-	net := &tensor.Layers{}
+	activations := append(slices.Repeat([]tensor.Activation{activation}, len(sizes)-2), tensor.Identity)
+	var all []tensor.Tensor // weights and biases in turns
 	var params []tensor.Parameter
-	for i := 0; i+1 < len(sizes); i++ {
-		w := own.RequireGrad(own.MulScalar(own.Randn(gen, sizes[i+1], sizes[i]), 0.5))
-		b := own.RequireGrad(own.MulScalar(own.Randn(gen, sizes[i+1]), 0.5))
-		f := activation
-		if i+2 == len(sizes) {
-			f = tensor.Identity
+	for i, in := range sizes[:len(sizes)-1] {
+		for _, shape := range [][]int64{{sizes[i+1], in}, {sizes[i+1]}} {
+			all = append(all, own.RequireGrad(own.MulScalar(own.Randn(gen, shape...), 0.5)))
+			params = append(params, tensor.Parameter{Name: fmt.Sprint(len(params)), Tensor: all[len(params)]})
 		}
-		net.Weights, net.Biases, net.Activations = append(net.Weights, w), append(net.Biases, b),
-			append(net.Activations, f)
-		params = append(params, tensor.Parameter{Name: fmt.Sprintf("%d.weight", i), Tensor: w},
-			tensor.Parameter{Name: fmt.Sprintf("%d.bias", i), Tensor: b})
 	}
-	return net, newFlat(t, params)
+	return layersOf(all, activations), newFlat(t, params)
 }

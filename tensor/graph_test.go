@@ -63,10 +63,7 @@ func skipWithoutEngine(t *testing.T) {
 // newGraph returns a graph that ends with the test.
 func newGraph(t *testing.T, d tensor.Device, generators ...*tensor.Generator) *tensor.Graph {
 	t.Helper()
-	g, err := tensor.NewGraph(d, generators...)
-	must.Do(t, err)
-	t.Cleanup(func() { g.Close(); g.Close() })
-	return g
+	return tensortest.Opened[*tensor.Graph](t)(tensor.NewGraph(d, generators...))
 }
 
 // onGraphs runs a test on every device, on a stream of its own where a device has streams.
@@ -76,9 +73,7 @@ func onGraphs(t *testing.T, test func(t *testing.T, d tensor.Device)) {
 			skipWithoutEngine(t)
 		}
 		tensortest.CheckLive(t)
-		stream, err := tensor.NewStream(d)
-		must.Do(t, err)
-		defer stream.Close()
+		stream := tensortest.Opened[*tensor.Stream](t)(tensor.NewStream(d))
 		must.Do(t, stream.Do(func() error { test(t, d); return nil }))
 	})
 }
@@ -89,10 +84,7 @@ func TestGraph(t *testing.T) { onGraphs(t, testGraph) }
 
 func testGraph(t *testing.T, d tensor.Device) {
 	drawn, alone := generatorOn(t, d, 3), generatorOn(t, d, 3)
-	common, s, eager := tensor.NoGrad().On(d), tensor.NewScope().On(d), tensor.NewScope().On(d)
-	for _, scope := range []*tensor.Scope{common, s, eager} {
-		defer scope.Close()
-	}
+	common, s, eager := tensortest.NoGrad(t, d), tensortest.WithGrad(t, d), tensortest.WithGrad(t, d)
 	x := tensor.From(common, []float32{1, 2, 3})
 	var flats [2]*tensor.Flat
 	var sums, weights [2]tensor.Tensor
@@ -150,4 +142,5 @@ func testGraph(t *testing.T, d tensor.Device) {
 	wantNear(t, "another capture", tensortest.Float64s(t, common, out), []float64{5, 10, 15}, 0)
 	must.Do(t, g.Drop())
 	must.Not(t, g.Replay() == nil, "what was dropped is replayed")
+	g.Close() // and once more at the test's end
 }

@@ -12,63 +12,50 @@ import (
 
 // reference is an optimizer in plain arithmetic after the papers: one element a step.
 type reference struct {
-	kind              string
-	beta1, beta2, eps float64
-	decay, momentum   float64
-	nesterov          bool
-	m, v              []float64
-	steps             int
+	tensor.OptimizerConfig
+	m, v  []float64
+	steps int
 }
 
 func newReference(c tensor.OptimizerConfig, n int64) *reference {
-	return &reference{c.Kind, c.Betas[0], c.Betas[1], c.Eps, c.WeightDecay, c.Momentum, c.Nesterov,
-		make([]float64, n), make([]float64, n), 0}
+	return &reference{c, make([]float64, n), make([]float64, n), 0}
 }
 
 func (r *reference) step(p, g []float64, lr func(i int) float64) {
 	r.steps++
-	t := float64(r.steps)
+	t, beta1, beta2 := float64(r.steps), r.Betas[0], r.Betas[1]
 	for i := range p {
 		rate, grad := lr(i), g[i]
 		if rate < 0 {
 			continue // in no group
 		}
-		if r.kind == "adamw" {
-			p[i] -= rate * r.decay * p[i]
+		if r.Kind == "adamw" {
+			p[i] -= rate * r.WeightDecay * p[i]
 		} else {
-			grad += r.decay * p[i]
+			grad += r.WeightDecay * p[i]
 		}
-		if r.kind == "sgd" {
-			if r.momentum != 0 {
-				if r.steps == 1 {
-					r.m[i] = grad
-				} else {
-					r.m[i] = r.momentum*r.m[i] + grad
-				}
-				if r.nesterov {
-					grad += r.momentum * r.m[i]
-				} else {
-					grad = r.m[i]
-				}
+		if r.Kind == "sgd" {
+			r.m[i] = r.Momentum*r.m[i] + grad
+			if r.Nesterov {
+				grad += r.Momentum * r.m[i]
+			} else {
+				grad = r.m[i]
 			}
 			p[i] -= rate * grad
 			continue
 		}
-		r.m[i] = r.beta1*r.m[i] + (1-r.beta1)*grad
-		r.v[i] = r.beta2*r.v[i] + (1-r.beta2)*grad*grad
-		mHat := r.m[i] / (1 - math.Pow(r.beta1, t))
-		vHat := r.v[i] / (1 - math.Pow(r.beta2, t))
-		p[i] -= rate * mHat / (math.Sqrt(vHat) + r.eps)
+		r.m[i] = beta1*r.m[i] + (1-beta1)*grad
+		r.v[i] = beta2*r.v[i] + (1-beta2)*grad*grad
+		mHat := r.m[i] / (1 - math.Pow(beta1, t))
+		vHat := r.v[i] / (1 - math.Pow(beta2, t))
+		p[i] -= rate * mHat / (math.Sqrt(vHat) + r.Eps)
 	}
 }
 
 func newOptimizer(t testing.TB, f *tensor.Flat, cfg tensor.OptimizerConfig, groups []tensor.Group,
 	clips ...tensor.Clip) *tensor.Optimizer {
 	t.Helper()
-	o, err := tensor.NewOptimizer(f, cfg, groups, clips)
-	must.Do(t, err)
-	t.Cleanup(func() { o.Close(); o.Close() })
-	return o
+	return tensortest.Opened[*tensor.Optimizer](t)(tensor.NewOptimizer(f, cfg, groups, clips))
 }
 
 func TestOptimizerRefuses(t *testing.T) {
@@ -86,8 +73,8 @@ func TestOptimizerRefuses(t *testing.T) {
 	} {
 		must.Refused(tensor.NewOptimizer(f, tensor.OptimizerConfig{}, groups, nil))(t, "tensor: optimizer", want)
 	}
-	_, err := tensor.NewOptimizer(f, tensor.OptimizerConfig{}, good, []tensor.Clip{{End: 5}})
-	wantError(t, err, "tensor: optimizer", "clip 0 is [0, 5) of 4")
+	must.Refused(tensor.NewOptimizer(f, tensor.OptimizerConfig{}, good, []tensor.Clip{{End: 5}}))(t,
+		"tensor: optimizer", "clip 0 is [0, 5) of 4")
 
 	// Ranges that were changed afterwards are errors too, and change nothing. The norm of a NaN is NaN.
 	s := tensortest.NoGrad(t, tensor.CPU)
@@ -102,7 +89,7 @@ func TestOptimizerRefuses(t *testing.T) {
 		s.Reset()
 	}
 	must.Is(t, o.Steps, 0, "steps that count")
-	o.Close()
+	o.Close() // and once more at the test's end
 	wantPanic(t, "Step", func() { o.Step(s) })
 }
 

@@ -18,9 +18,7 @@ func residentBytes(t *testing.T) int64 {
 	if err != nil {
 		t.Skipf("this system does not tell how much memory is in use: %v", err)
 	}
-	pages, err := strconv.ParseInt(strings.Fields(string(data))[1], 10, 64)
-	must.Do(t, err)
-	return pages * int64(os.Getpagesize())
+	return must.Get(strconv.ParseInt(strings.Fields(string(data))[1], 10, 64))(t) * int64(os.Getpagesize())
 }
 
 // TestSoak trains on minibatches of the size of a small AMP agent's and watches the memory. GORL_SOAK_ROUNDS sets how

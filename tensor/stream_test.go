@@ -66,9 +66,7 @@ func testWritesArrive(t *testing.T, d tensor.Device) {
 	clear(row)
 	for _, written := range []tensor.Tensor{all, bytes} {
 		for k, x := range must.Get(tensor.Float32s(written))(t) {
-			if x != float32((k/width+k%width)%256) {
-				t.Fatalf("%v: element %d of row %d is %g", tensor.TypeOf(written), k%width, k/width, x)
-			}
+			must.Not(t, x != float32((k/width+k%width)%256), "element %d of row %d is %g", k%width, k/width, x)
 		}
 	}
 }

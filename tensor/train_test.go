@@ -44,8 +44,8 @@ func (tr *trainer) train(rounds int) ([]float32, error) {
 		s.Backward(loss)
 		tr.optimizer.ClipGrad(s)
 		tr.optimizer.Step(s)
-		if err := s.Err(); err != nil {
-			return nil, err
+		if s.Err() != nil {
+			return nil, s.Err()
 		}
 		s.Reset()
 	}
@@ -58,12 +58,10 @@ func TestConcurrentTraining(t *testing.T) {
 	tensortest.CheckLive(t)
 	const agents, rounds = 4, 100
 	want, got, errs := make([][]float32, agents), make([][]float32, agents), make([]error, agents)
-	var wg sync.WaitGroup
 	for i := range agents {
-		alone := newTrainer(t, int64(i), 256, 32, 6, 16)
-		want[i], errs[i] = alone.train(rounds)
-		must.Do(t, errs[i])
+		want[i] = must.Get(newTrainer(t, int64(i), 256, 32, 6, 16).train(rounds))(t)
 	}
+	var wg sync.WaitGroup
 	for i := range agents {
 		beside := newTrainer(t, int64(i), 256, 32, 6, 16)
 		wg.Go(func() { got[i], errs[i] = beside.train(rounds) })
@@ -71,8 +69,7 @@ func TestConcurrentTraining(t *testing.T) {
 	wg.Wait()
 	for i := range agents {
 		must.Do(t, errs[i])
-		if !slices.Equal(got[i], want[i]) || i > 0 && slices.Equal(want[i], want[0]) {
-			t.Errorf("agent %d is another one when trained beside others, or the same as agent 0", i)
-		}
+		must.Not(t, !slices.Equal(got[i], want[i]) || i > 0 && slices.Equal(want[i], want[0]),
+			"agent %d is another one when trained beside others, or the same as agent 0", i)
 	}
 }

@@ -54,8 +54,7 @@ func testTransfer(t *testing.T, d tensor.Device) {
 		must.Not(t, index.Valid() || (tensor.Part{}).Valid(), "a part of the transfer before is valid")
 		refuse("begun again", func(b *tensor.Scope) { index.Tensor(b) })
 		refuse("begun again", func(b *tensor.Scope) { flags.CopyTo(b, s.Zeros(3)) })
-		_, err = tensor.Put(transfer, []float32{1, 2, 3}, 2, 2)
-		wantError(t, err, "3 values do not fill the shape [2 2]")
+		must.Refused(tensor.Put(transfer, []float32{1, 2, 3}, 2, 2))(t, "3 values do not fill the shape [2 2]")
 		for _, shape := range [][]int64{{-1}, {2, -1}, {math.MaxInt64}, {1 << 16, 1 << 16}, {1, 1, 1, 1, 1}} {
 			_, _, err := tensor.Reserve[float32](transfer, shape...)
 			wantError(t, err, "tensor: Reserve: ")
