@@ -71,8 +71,8 @@ func mustSnapshot(t testing.TB, m *trainers.Trainee) *checkpoint.Snapshot {
 	return agenttest.Through(t, snap)
 }
 
-// New values are never applied within an episode. They apply to every episode that begins after they were set, also in a
-// run that is resumed meanwhile, and at a reset to all environments.
+// New values are never applied within an episode. They apply to every episode that begins after they were set, also in
+// a run that is resumed meanwhile, and at a reset to all environments.
 func TestParametersWaitForEpisodes(t *testing.T) {
 	cfg := trainers.Config{Seed: 1, SaveBuffers: true}
 	m := scholar(t, 5, cfg) // episodes of 3 to 7 steps

@@ -35,7 +35,8 @@ func TestGroups(t *testing.T) {
 		for _, name := range []string{"policy/w", "value/w", "optimizer/exp_avg/policy/w", "rollout/rewards"} {
 			group.Arrays[Parameter(Member(i), name)] = checkpoint.ArrayFloat32([]int64{1}, []float32{1})
 		}
-		group.Values[Member(i)] = map[string]any{RolloutSteps: int64(1), Architectures: map[string]any{"discriminator": nil},
+		group.Values[Member(i)] = map[string]any{RolloutSteps: int64(1),
+			Architectures:  map[string]any{"discriminator": nil},
 			OptimizerSteps: map[string]any{"optimizer": int64(1), "discriminator_optimizer": int64(0)}}
 	}
 	must.Is(t, Agents(group.Values)[1].Prefix, "agent_1/", "prefix")

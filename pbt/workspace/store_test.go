@@ -111,7 +111,8 @@ func TestPublishedIsRead(t *testing.T) {
 		}
 		must.Refused(b.Fetch(failed))(t, "loss is NaN")
 		beat := Heartbeat{Member: 0, Phase: Waiting, Iteration: 4, Steps: 300, Total: 1000, Objective: math.Inf(-1),
-			HasObjective: true, Hyperparameters: map[string]float64{"x": 1e-5}, Parent: 2, Note: "copied 2\n\u2028\x00 é"}
+			HasObjective: true, Hyperparameters: map[string]float64{"x": 1e-5}, Parent: 2,
+			Note: "copied 2\n\u2028\x00 é"}
 		must.Do(t, s.Beat(beat))
 		got := *mustView(t, b).Members[1].Heartbeat
 		if beat.Member, beat.Owner = 1, got.Owner; got.Owner == "" {

@@ -19,8 +19,8 @@ import (
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-// TestRealPopulationResumes interrupts a population of PPO agents with memory within intervals, rollouts and episodes, as
-// a killed and restarted program does, and expects the journal of one that was not.
+// TestRealPopulationResumes interrupts a population of PPO agents with memory within intervals, rollouts and episodes,
+// as a killed and restarted program does, and expects the journal of one that was not.
 func TestRealPopulationResumes(t *testing.T) {
 	agenttest.CheckLive(t)
 	want, _ := untilTheEnd(t, -1)
