@@ -54,9 +54,7 @@ const (
 // that shows no transition begin anew.
 func TestTerminations(t *testing.T) {
 	a := impatient(t, map[string]any{"rollouts": 50})
-	if !a.Terminates() {
-		t.Fatal("the agent says that it ends no episodes")
-	}
+	check.Is(t, a.Terminates(), true, "the agent says that it ends episodes")
 	for k, step := range []struct {
 		x              [4]float32
 		ended, invalid []int
@@ -72,8 +70,9 @@ func TestTerminations(t *testing.T) {
 		{x: [4]float32{poor, poor, poor, poor}, want: [4]bool{true, true}},
 	} {
 		recorded(t, a, step.x[:], step.ended, step.invalid)
-		if got := a.Terminations(); !slices.Equal(got, step.want[:]) {
-			t.Errorf("after step %d: %v, want %v", k, got, step.want)
-		}
+		check.Same(t, a.Terminations(), step.want[:], "after step %d", k)
 	}
+	a.ResetHidden(1)
+	recorded(t, a, []float32{poor, poor, poor, poor}, nil, nil)
+	check.Same(t, a.Terminations(), []bool{true, false, true, false}, "after a reset of environment 1")
 }
