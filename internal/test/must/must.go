@@ -42,8 +42,12 @@ func Refused[T any](_ T, err error) func(t testing.TB, parts ...string) {
 // RefuseAs is [Refuse] for one of several cases, which what names.
 func RefuseAs(t testing.TB, what any, err error, parts ...string) {
 	t.Helper()
+	if err == nil {
+		t.Errorf("%v: no error; want one that mentions %q", what, parts)
+		return
+	}
 	for _, part := range parts {
-		if err == nil || !strings.Contains(err.Error(), part) {
+		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%v: error %v, want one with %q", what, err, part)
 		}
 	}
