@@ -169,7 +169,7 @@ func (d *delivery) keep(files map[string]string) {
 
 // fresh returns the artefacts that were not kept, as Files has them.
 func (d *delivery) fresh() map[string]string {
-	files, dir := map[string]string{}, os.DirFS(d.dir)
+	files, dir := map[string]string{}, os.DirFS(cmp.Or(d.dir, "."))
 	for _, pattern := range artefacts {
 		found, _ := fs.Glob(dir, pattern) // the patterns are valid
 		for _, name := range found {
