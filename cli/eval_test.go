@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image/gif"
 	"image/png"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -202,4 +203,14 @@ func TestEvalWrongUse(t *testing.T) {
 	_, stderr := gorl(t, commandline.WrongUse, "eval", "alone/agent_32")
 	matches(t, stderr, `there is no run\.yaml in .* or above it; .* --config FILE`)
 	same(t, "the step", int64(32), evaluated(t, "alone/agent_32", "--config", "short.yaml", "--episodes", "1").Step)
+}
+
+func TestSummarize(t *testing.T) {
+	got := summarize("", []float64{4, 1, 3, 2})
+	if want := (summary{Mean: 2.5, Std: math.Sqrt(1.25), Min: 1, Median: 2.5, Max: 4}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := summarize("", []float64{7}); got != (summary{Mean: 7, Min: 7, Median: 7, Max: 7}) {
+		t.Errorf("of one episode: %+v", got)
+	}
 }
