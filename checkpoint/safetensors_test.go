@@ -82,6 +82,8 @@ func TestDecodeErrors(t *testing.T) {
 		"negative size": {entry(`"dtype":"U8","shape":[-1],"data_offsets":[0,1]`, 1), "negative size"},
 		"product overflows": {entry(`"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,0]`),
 			"can be counted"},
+		"bytes overflow": {entry(`"dtype":"F64","shape":[2305843009213693952],"data_offsets":[0,0]`),
+			"does not fill"},
 		"another size":    {entry(`"dtype":"F32","shape":[1],"data_offsets":[0,1]`, 1), "does not fill bytes 0 to 1"},
 		"past the end":    {entry(`"dtype":"U8","shape":[1],"data_offsets":[0,1]`), `array "a": ends at byte 1 of 0`},
 		"bytes left over": {entry(`"dtype":"U8","shape":[1],"data_offsets":[0,1]`, 1, 2), "end at byte 1 of 2"},
@@ -168,7 +170,8 @@ func TestSnapshotAccess(t *testing.T) {
 	must.Do(t, s.CheckFinite())
 	must.Is(t, must.Get(s.Int("opt", "t"))(t), 3, "a whole float")
 	s.Arrays["nan"] = ArrayFloat64([]int64{2}, []float64{1, math.NaN()})
-	must.Refuse(t, s.CheckFinite(), `not finite: "nan"`)
+	s.Arrays["inf"] = ArrayFloat32([]int64{1}, []float32{float32(math.Inf(-1))})
+	must.Refuse(t, s.CheckFinite(), `not finite: "inf", "nan"`)
 	must.Refused(s.Float32s("b", 1))(t, `no array "b"`)
 	must.Refused(s.Float32s("w", 1, 2))(t, `"w" has shape [2 1], want [1 2]`)
 	must.Refused(s.Float64s("w", 2, 1))(t, `array "w": checkpoint: the array's`)

@@ -116,6 +116,7 @@ func TestManyWriters(t *testing.T) {
 					path, err := s.Save(name, step, contents(step))
 					if err != nil {
 						t.Error(err)
+						return
 					}
 					paths[w] = append(paths[w], path)
 				}

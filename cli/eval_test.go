@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image/gif"
 	"image/png"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -155,12 +156,20 @@ func TestEvalTable(t *testing.T) {
 }
 
 // trainer.video_interval films while training, before the first timestep and every interval. A run whose first film
-// fails leaves no folder.
+// fails leaves no folder, unless the folder was there before.
 func TestTrainVideos(t *testing.T) {
 	here(t, "short.yaml", short)
-	refuses(t, commandline.Failed, [][2]string{{"train -c short.yaml -q -s 'environment={id: Unlit}' -s " +
-		"trainer.video_interval=48", "no light (film at timestep 0)"}})
-	absent(t, "runs/pole")
+	for _, there := range []bool{true, false} {
+		if there {
+			must(t, os.MkdirAll("runs/pole", 0o777))
+		}
+		_, stderr := gorl(t, commandline.Failed, "train", "-c", "short.yaml", "-q", "-s", "environment={id: Unlit}",
+			"-s", "trainer.video_interval=48")
+		has(t, stderr, "no light (film at timestep 0)")
+		_, err := os.Stat("runs/pole")
+		same(t, "whether runs/pole is left", there, err == nil)
+		must(t, os.RemoveAll("runs/pole"))
+	}
 	gorl(t, 0, "train", "-c", "short.yaml", "-q", "-s", "trainer.video_interval=48", "-s", "trainer.video_length=5")
 	for _, at := range []string{"000", "048", "096"} {
 		same(t, "pictures, one of every other step, of the film of timestep "+at, 3,
@@ -194,4 +203,14 @@ func TestEvalWrongUse(t *testing.T) {
 	_, stderr := gorl(t, commandline.WrongUse, "eval", "alone/agent_32")
 	matches(t, stderr, `there is no run\.yaml in .* or above it; .* --config FILE`)
 	same(t, "the step", int64(32), evaluated(t, "alone/agent_32", "--config", "short.yaml", "--episodes", "1").Step)
+}
+
+func TestSummarize(t *testing.T) {
+	got := summarize("", []float64{4, 1, 3, 2})
+	if want := (summary{Mean: 2.5, Std: math.Sqrt(1.25), Min: 1, Median: 2.5, Max: 4}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := summarize("", []float64{7}); got != (summary{Mean: 7, Min: 7, Median: 7, Max: 7}) {
+		t.Errorf("of one episode: %+v", got)
+	}
 }

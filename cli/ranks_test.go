@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/runfile"
 )
 
 var kills = flag.Int("kills", 2, "how often tests of ranks kill one")
@@ -297,4 +298,15 @@ func TestRanksRefuse(t *testing.T) {
 	gorl(t, 0, "train", "-c", "pair.yaml", "--check")
 	t.Setenv("GORL_DISTRIBUTED", "off")
 	gorl(t, 0, "train", "-c", "pair.yaml", "-q")
+}
+
+// A population whose members have several ranks may set their timeouts, another one may not.
+func TestRanksOfMembersHaveTimeouts(t *testing.T) {
+	for ranks, ok := range map[int]bool{1: false, 2: true} {
+		c := get(runfile.Parse(fmt.Appendf(nil, "environment: {id: CartPole}\nagent: {class: PPO}\npbt: {}\n"+
+			"launcher: {ranks_per_member: %d}\ndistributed: {timeout: 20s}\n", ranks)))(t)
+		if err := check(c); (err == nil) != ok {
+			t.Errorf("with %d ranks: %v", ranks, err)
+		}
+	}
 }

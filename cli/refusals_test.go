@@ -49,6 +49,7 @@ func TestTrainWrongUse(t *testing.T) {
 		{"--check -c population.yaml -s 'pbt.mutation={learning_rat: mutate_float}'", `did you mean "learning_rate"`},
 		{"--check -c short.yaml -s agent.rollouts=1000000000000",
 			"a rollout of 1000000000000 timesteps × 4 environments would need"},
+		{"--check -c short.yaml -s agent.rollouts=576460752303423488", "a rollout of 576460752303423488 timesteps"},
 		{"--check -c short.yaml -s 'models.mlp=[1048576, 1048576]'",
 			"a layer of 1048576 inputs and 1048576 outputs would need"},
 		{"--check -c walker.yaml -s environment.num_envs=1048576", "a batch of 1048576 simulations would need"},

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -22,7 +23,9 @@ func TestTrainOutlivesItsTerminal(t *testing.T) {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP) // where the test runs under nohup, what it starts would ignore SIGHUP, too
 	defer signal.Stop(hangups)
-	command := exec.CommandContext(t.Context(), os.Args[0], "train", "-c", "long.yaml", "--timesteps", "10000000", "-s",
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, os.Args[0], "train", "-c", "long.yaml", "--timesteps", "10000000", "-s",
 		"trainer.checkpoint_interval=64")
 	stderr := get(command.StderrPipe())(t)
 	must(t, command.Start())

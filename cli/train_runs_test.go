@@ -173,3 +173,20 @@ func playsBest(t *testing.T, dir string) {
 	stdout, _ = gorl(t, 0, "export", dir, "best.onnx", "--checkpoint", "best")
 	matches(t, stdout, best+` → best.onnx`)
 }
+
+// A synchronous: false of the user has no effect in one process, which is noted, also when run.yaml is used again.
+func TestTrainPace(t *testing.T) {
+	here(t, "p.yaml", crew)
+	_, stderr := gorl(t, commandline.WrongUse, "train", "-c", "p.yaml", "--set", "pbt.asynchronous=true", "--set",
+		"pbt.synchronous=true")
+	matches(t, stderr, `pbt\.asynchronous is true; synchronous is true`)
+	const note = "note: pbt.synchronous: false has no effect: members of one process wait for each other"
+	for set, noted := range map[string]bool{"pbt.mutation_rate=1": false, "pbt.synchronous=false": true} {
+		printed, stderr := gorl(t, 0, "train", "-c", "p.yaml", "--check", "--set", set)
+		write(t, "effective.yaml", printed)
+		_, again := gorl(t, 0, "train", "-c", "effective.yaml", "--check")
+		if strings.Contains(stderr, note) != noted || strings.Contains(again, note) != noted {
+			t.Errorf("%s: it says %q, and from run.yaml %q", set, stderr, again)
+		}
+	}
+}

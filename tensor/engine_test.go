@@ -3,6 +3,9 @@ package tensor_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -173,5 +176,39 @@ func TestRowsOfThreads(t *testing.T) {
 			}
 			s.Close()
 		}
+	}
+}
+
+// Gradients depend neither on which threads of the operating system call, nor on the addresses of the parameters.
+func TestGradientsRepeat(t *testing.T) {
+	if os.Getenv("GORL_ENGINE") == "torch" {
+		t.Skip("libtorch adds gradients up in an order that it counts by thread")
+	}
+	defer tensor.SetThreads(tensor.Threads())
+	tensor.SetThreads(4)
+	x := tensortest.NoGrad(t, tensor.CPU).Randn(generator(t, 3), 19, 128)
+	var want []float64
+	for i := range 20 {
+		s := tensor.NewScope()
+		nets, flats := [2]*tensor.Layers{}, [2]*tensor.Flat{}
+		for j := range nets {
+			k := (i + j) % 2
+			nets[k], flats[k] = bound(t, int64(k), tensor.Tanh, 128, 300+100*int64(k), 1)
+			flats[k].ZeroGrad(s)
+		}
+		loss := s.Add(s.Sum(s.MLP(s.Narrow(x, 0, 0, 16), nets[0])), s.Sum(s.MLP(x, nets[1])))
+		done := make(chan struct{})
+		go func() { // on another thread for some i
+			runtime.LockOSThread()
+			loss = s.Add(loss, s.Sum(s.MLP(s.Narrow(x, 0, 16, 3), nets[0])))
+			close(done)
+		}()
+		<-done
+		s.Backward(loss)
+		got := append(tensortest.Float64s(t, s, flats[0].Grads), tensortest.Float64s(t, s, flats[1].Grads)...)
+		if s.Close(); i == 0 {
+			want = got
+		}
+		must.Not(t, !slices.Equal(got, want), "pass %d makes other gradients than the first", i)
 	}
 }

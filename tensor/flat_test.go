@@ -106,6 +106,7 @@ func TestFlatRefuses(t *testing.T) {
 		params []tensor.Parameter
 	}{
 		{`"b" is not a tensor`, []tensor.Parameter{one, {Name: "b"}}},
+		{`named "a"`, []tensor.Parameter{one, {Name: "a", Tensor: s.Ones(2)}}},
 		{`"b" is int64`, []tensor.Parameter{one, {Name: "b", Tensor: s.Arange(2)}}},
 		{"Detach", []tensor.Parameter{one, {Name: "b", Tensor: computed}}},
 	} {

@@ -49,6 +49,10 @@ func TestRefusals(t *testing.T) {
 		}},
 		{"RequireGrad [3]: ", func(s *tensor.Scope) { s.RequireGrad(s.Arange(3)) }},
 
+		{"MLP: 1 weights, 0 biases", func(s *tensor.Scope) {
+			s.MLP(s.Ones(2, 4), &tensor.Layers{Weights: []tensor.Tensor{s.Ones(3, 4)},
+				Activations: []tensor.Activation{tensor.Tanh}})
+		}},
 		{"Surrogate", func(s *tensor.Scope) { s.Surrogate(s.Zeros(3, 1), s.Zeros(3, 1), s.Zeros(2, 1), 0.2) }},
 		{"Categorical", func(s *tensor.Scope) {
 			s.Categorical(s.Ones(2, 2), s.Ones(2, 3), math.MaxInt64, math.MaxInt64, 4)
@@ -65,6 +69,11 @@ func TestRefusals(t *testing.T) {
 		{"are not sequences of 5 steps", recurrent(5, []int64{6, 3}, []int64{2, 2}, []int64{6, 1})},
 		{"the state has the shape", recurrent(3, []int64{6, 3}, []int64{2, 4}, []int64{6, 1})},
 		{"the input weight of layer 0 has the shape", recurrent(3, []int64{6, 4}, []int64{2, 2}, []int64{6, 1})},
+		{"3 weights; want four a layer", func(s *tensor.Scope) {
+			weights := []tensor.Tensor{s.Zeros(6, 3), s.Zeros(6, 2), s.Zeros(6)}
+			s.Recurrent(s.Zeros(6, 3), tensor.Tensor{}, tensor.Tensor{}, 3,
+				&tensor.RecurrentLayers{Kind: tensor.GRU, Weights: weights})
+		}},
 	} {
 		s := tensor.NewScope()
 		test.run(s)

@@ -30,6 +30,7 @@ func TestSoak(t *testing.T) {
 	rounds := 20_000
 	if text := os.Getenv("GORL_SOAK_ROUNDS"); text != "" {
 		rounds = must.Get(strconv.Atoi(text))(t)
+		must.Not(t, rounds <= 0, "GORL_SOAK_ROUNDS is %d", rounds)
 	}
 	const limit = 20 << 20
 	tensortest.CheckLive(t)

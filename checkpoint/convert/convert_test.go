@@ -1,6 +1,8 @@
 package convert_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"maps"
@@ -118,6 +120,7 @@ func TestRefuses(t *testing.T) {
 	}{
 		{"x.txt", everything(), `".txt"`}, {"x.npz", one("w", "BF16", 2), "BF16"}, {"x.pt", one("w", "U16", 2), "U16"},
 		{"x.npz", one("w", "F32", 2), "2 bytes"}, {"x.pt", one("gorl/w", "F32", 4), `"gorl"`},
+		{"x.pt", &checkpoint.Snapshot{Values: map[string]any{"x": uint64(math.MaxUint64)}}, "too large"},
 	} {
 		path := filepath.Join(dir, test.file)
 		must.RefuseAs(t, test.want, convert.Write(path, test.s), test.want)
@@ -164,4 +167,40 @@ func TestPeersRead(t *testing.T) {
 	must.Do(t, os.WriteFile(script, []byte(compare), 0o644))
 	out := peers.Run(t, python, script, filepath.Join(dir, "x.pt"), filepath.Join(dir, "x.npz"))
 	must.Not(t, !strings.Contains(out, "equal"), "%s", out)
+}
+
+// Any safetensors file gives a .pt that reads back with the same tensors, or an error.
+func FuzzTree(f *testing.F) {
+	f.Add(`{"__metadata__":{"gorl":"{\"torch\":{\"dict\":[[\"a\",{\"tensor\":\"a\"}],[3,{\"tuple\":[1,2.5,null]}]]` +
+		`}}"},"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`)
+	f.Add(`{"__metadata__":{"gorl":"{\"torch\":{\"ordered\":[[\"a\",{\"tensor\":\"a\"}]],` +
+		`\"attributes\":{\"dict\":[]}}}"},"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`)
+	f.Add(`{"__metadata__":{"x":"y","gorl":"{\"list\":[{\"float\":\"inf\"}]}"},` +
+		`"gorl/a":{"dtype":"U8","shape":[],"data_offsets":[0,1]},"b":{"dtype":"I8","shape":[1],"data_offsets":[1,2]}}`)
+	f.Fuzz(func(t *testing.T, header string) {
+		file := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+		s, err := checkpoint.DecodeSafetensors(append(append(file, header...), 1, 2))
+		if err != nil {
+			return
+		}
+		v, err := convert.ToTorch(s)
+		if err != nil {
+			return
+		}
+		var b bytes.Buffer
+		if err := torchfile.Write(&b, v); err != nil {
+			return
+		}
+		back, err := torchfile.Read(bytes.NewReader(b.Bytes()), int64(b.Len()))
+		if err != nil {
+			t.Fatalf("what was written is refused: %v", err)
+		}
+		again, err := convert.FromTorch(back)
+		if err != nil {
+			return // two names that are one
+		}
+		if len(again.Arrays) != len(s.Arrays) {
+			t.Errorf("%d arrays became %d", len(s.Arrays), len(again.Arrays))
+		}
+	})
 }

@@ -105,6 +105,7 @@ func TestRefusesDamaged(t *testing.T) {
 	for name, test := range map[string]struct{ pickle, words string }{
 		"empty":                  {"", "protocol"},
 		"4 GB of text":           {"\x80\x02X\xff\xff\xff\xffabc.", "announces 4294967295 bytes"},
+		"endless bytes":          {"\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\xffabc.", "announces"},
 		"nothing on the stack":   {"\x80\x02.", "ends with 0 values"},
 		"tuple over a mark":      {"\x80\x02K\x01(\x85.", "not there"},
 		"memo before it exists":  {"\x80\x02h\x05.", "value 5"},

@@ -257,6 +257,15 @@ func TestActivations(t *testing.T) {
 	}
 }
 
+// What a user adds may neither replace gorl's own metadata nor be other than UTF-8.
+func TestRefuses(t *testing.T) {
+	p := policy(t, cases["gaussian"])
+	for want, o := range map[string]Options{"gorl.action_space": {Metadata: map[string]string{
+		"gorl.action_space": "mine"}}, "UTF-8": {Doc: "\xff"}} {
+		must.Refused(Encode(p, o))(t, "onnx: ", want)
+	}
+}
+
 // The constants are the policy's numbers. ONNX's gates of a GRU are update, reset, new, those of an LSTM input, output,
 // forget, cell; the biases of input and state stand in one tensor.
 func TestConstants(t *testing.T) {

@@ -245,10 +245,22 @@ func TestDescriptions(t *testing.T) {
 		t.Errorf("%v became %v", r, got)
 	}
 	for want, spoil := range map[string]func(*envs.Robot){
-		"1 joint":     func(r *envs.Robot) { r.Joints = r.Joints[:1] },
-		"used twice":  func(r *envs.Robot) { r.Joints[1].Name = "hip" },
-		"not finite":  func(r *envs.Robot) { r.Joints[0].Scale = math.NaN() },
-		"wrong order": func(r *envs.Robot) { r.Joints[0].Low = 3 },
+		"1 joint":          func(r *envs.Robot) { r.Joints = r.Joints[:1] },
+		"used twice":       func(r *envs.Robot) { r.Joints[1].Name = "hip" },
+		"frequency":        func(r *envs.Robot) { r.Frequency = math.Inf(1) },
+		"not finite":       func(r *envs.Robot) { r.Joints[0].Scale = math.NaN() },
+		"must not be nega": func(r *envs.Robot) { r.Joints[0].Stiffness = -1 },
+		"wrong order":      func(r *envs.Robot) { r.Joints[0].Low = 3 },
+		"has 1 rows; it": func(r *envs.Robot) {
+			r.Reference = &envs.RobotReference{Duration: 1, Positions: [][]float64{{1, 2}}, Root: [][]float64{{1}}}
+		},
+		"row 0 of the reference's root": func(r *envs.Robot) {
+			r.Reference = &envs.RobotReference{Duration: 1, Positions: [][]float64{{1, 2}},
+				Root: [][]float64{{1}, {1}}}
+		},
+		"row 1 of the refer": func(r *envs.Robot) {
+			r.Reference = &envs.RobotReference{Duration: 1, Positions: [][]float64{{1, 2}, {1}}}
+		},
 	} {
 		bad := r
 		bad.Joints = slices.Clone(r.Joints)

@@ -2,12 +2,15 @@ package docgen_test
 
 import (
 	"flag"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/internal/docgen"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/preprocessors"
@@ -63,3 +66,13 @@ func TestTablesMatchTheCode(t *testing.T) {
 
 // limits are the defaults of schedulers.New.
 var limits = schedulers.Limits{Warmup: schedulers.Warmup{Factor: schedulers.DefaultWarmupFactor}}
+
+func TestHold(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "page.md")
+	must.Do(t, os.WriteFile(path, []byte("<!-- begin x -->\nold\n<!-- end x -->\n"), 0o644))
+	must.Refuse(t, docgen.Hold(path, "x", "new\n", false), "-update")
+	for _, update := range []bool{true, false} {
+		must.Do(t, docgen.Hold(path, "x", "new\n", update))
+	}
+	must.Refuse(t, docgen.Hold(path, "y", "new\n", true), "has no lines")
+}

@@ -49,3 +49,20 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+func TestDrawSeed(t *testing.T) {
+	given := Sections{"seed": 5}
+	given.DrawSeed()
+	must.Equal(t, "a seed that is given", any(5), given["seed"])
+	seeds := map[any]bool{}
+	for range 3 {
+		s := parse(t, "seed: null")
+		s.DrawSeed()
+		seeds[s["seed"]] = true
+	}
+	must.Not(t, len(seeds) != 3 || seeds[nil], "three runs have the seeds %v", seeds)
+}
+
+func TestSetRefuses(t *testing.T) {
+	must.Refuse(t, Sections{}.Set("a..b=3"), "an empty part")
+}

@@ -135,24 +135,6 @@ func spoil(path string) error {
 	return errors.Join(err, os.WriteFile(path, data, 0o644))
 }
 
-// A run by a link, and one whose checkpoints lie elsewhere, are what they link to. A link to nowhere is passed over, as
-// is a file that a training just removes.
-func TestLinks(t *testing.T) {
-	dir := run(t)
-	link, moved := filepath.Join(t.TempDir(), "link"), filepath.Join(t.TempDir(), "elsewhere")
-	must.Do(t, errors.Join(os.Rename(filepath.Join(dir, "checkpoints"), moved),
-		os.Symlink(moved, filepath.Join(dir, "checkpoints")), os.Symlink(dir, link),
-		os.Symlink("nowhere", filepath.Join(moved, "agent_8.json"))))
-	for _, path := range []string{dir, link} {
-		r := of(t, path, inspection.Options{})
-		if r.Kind != "run" || len(r.Checkpoints) != 3 || r.Damaged() != 0 {
-			t.Errorf("%s: %s with %+v", path, r.Kind, r.Checkpoints)
-		}
-		want := filepath.Join(path, "checkpoints", "best", "agent_20.safetensors")
-		must.Equal(t, path, want, must.Get(inspection.Find(path))(t))
-	}
-}
-
 func TestDamage(t *testing.T) {
 	for name, c := range map[string]struct {
 		harm         func(dir string) error
