@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -95,9 +96,10 @@ func TestWorkerWaitsForRescue(t *testing.T) {
 	r := newProcesses(2, store)
 	r.opt.Asynchronous = true
 	held := make(chan struct{})
+	var once atomic.Bool
 	r.faults.train = func(m *climber) error {
 		switch {
-		case m == r.built[0] && m.steps == 10:
+		case m.id == 0 && m.steps == 10 && !once.Swap(true):
 			return gone
 		case m.id == 1 && m.steps == 20:
 			<-held

@@ -3,6 +3,7 @@ package pbt
 import (
 	"context"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -198,8 +199,8 @@ func newExamined(members int, evaluate func(c *climber) error) *colony {
 	return c
 }
 
-// TestEvaluation: the objective comes from one evaluation an interval, and a population that is stopped in the middle
-// of evaluations goes on to the same end.
+// TestEvaluation: the objective comes from one evaluation an interval; one that fails makes the member fail; and a
+// population that is stopped in the middle of evaluations goes on to the same end.
 func TestEvaluation(t *testing.T) {
 	calls := 0
 	c := newExamined(3, func(*climber) error { calls++; return nil })
@@ -232,5 +233,17 @@ func TestEvaluation(t *testing.T) {
 	})
 	if compare(t, p, got); breaks < 3 {
 		t.Errorf("only %d interruptions", breaks)
+	}
+
+	c = newExamined(3, func(m *climber) error {
+		if m == c.built[1] && m.steps == 100 {
+			panic("no display")
+		}
+		return nil
+	})
+	failed := kinds(mustTrain(t, c.opt).Journal(), journal.Failed)
+	if len(failed) != 1 || failed[0].Member != 1 || failed[0].Iteration != 2 || len(c.built) != 4 ||
+		!strings.HasPrefix(failed[0].Cause, "evaluation: panic: no display at pbt.TestEvaluation") {
+		t.Errorf("failures are %+v", failed)
 	}
 }

@@ -234,7 +234,7 @@ func (w world) compareReference(t *testing.T, o Options, p *Population) {
 			got = append(got, line(e.Iteration, e.Member, e.Kind, e.Parent, e.After))
 		}
 	}
-	must.Equal(t, "the decisions, of which those wanted are the plain algorithm's", r.events, got)
+	must.Equal(t, "the decisions (want: the plain algorithm's)", r.events, got)
 	for id, s := range r.status {
 		m := p.Generation().Members[id]
 		if have := p.Trainee(id).(*climber); !s.Failed && !cmp.Equal(r.members[id].x, have.x, cmpopts.EquateNaNs()) {

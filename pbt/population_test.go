@@ -3,6 +3,8 @@ package pbt
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -82,7 +84,7 @@ func TestInitialAndSampledHyperparameters(t *testing.T) {
 
 func TestTarget(t *testing.T) {
 	c := newColony(4)
-	c.opt.TotalSteps, c.opt.Target = 5000, &Target{-0.6, 3}
+	c.opt.Directory, c.opt.TotalSteps, c.opt.Target = t.TempDir(), 5000, &Target{-0.6, 3}
 	p := mustTrain(t, c.opt)
 	end, _ := p.Iterations()
 	if n := len(kinds(p.Journal(), journal.Final)); n != 4 || end < 4 || end >= 100 {
@@ -97,9 +99,32 @@ func TestTarget(t *testing.T) {
 			t.Errorf("member %d ended with a mean of %v", m.Member, mean)
 		}
 	}
-	c.opt.Target.Generations = end + 2
+	mustClose(t, p)
+	again, _ := mustTrain(t, c.opt).Iterations()
+	must.Is(t, again, end, "the last interval of a population that goes on")
+	c.opt.Directory, c.opt.Target.Generations = t.TempDir(), end+2
 	late, _ := mustTrain(t, c.opt).Iterations()
 	must.Is(t, late, end+2, "the last interval")
+}
+
+// TestStoppedUnsaved: the error of a stopped population lists beside that what could not be saved.
+func TestStoppedUnsaved(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	c := newColony(3)
+	c.opt.ProgressSteps, c.opt.Directory, c.opt.Asynchronous = 10, filepath.Join(t.TempDir(), "gone"), true
+	c.opt.Progress = func(u Update) {
+		if u.Status.Steps > 110 && ctx.Err() == nil {
+			_ = os.RemoveAll(c.opt.Directory)
+			_ = os.WriteFile(c.opt.Directory, nil, 0o600)
+			cancel()
+		}
+	}
+	_, err := mustNew(t, c.opt).Train(ctx)
+	list, _ := err.(interface{ Unwrap() []error })
+	if !errors.Is(err, context.Canceled) || list == nil || len(list.Unwrap()) < 2 {
+		t.Errorf("error %v, want one that joins several", err)
+	}
 }
 
 // TestCauseAndClose: the error of a cancelled population is the context's and its cause's; it can train on, and a

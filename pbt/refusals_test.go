@@ -179,7 +179,12 @@ func TestDirectoriesThatAreRefused(t *testing.T) {
 	for want, spoil := range map[string]func(o *Options, dir string) error{
 		"number of members is 2 there and 3": func(o *Options, _ string) error { o.Members = 3; return nil },
 		"the seed is 11 there and 1 here":    func(o *Options, _ string) error { o.Seed = 1; return nil },
+		"is 50 there and 51 here":            func(o *Options, _ string) error { o.IntervalSteps = 51; return nil },
 		"is episode.return there and loss":   func(o *Options, _ string) error { o.Objective = "loss"; return nil },
+		"measure.minimise is false there and true": func(o *Options, _ string) error {
+			o.Measure.Minimise = true
+			return nil
+		},
 		"state.previous.json": func(_ *Options, dir string) error {
 			return errors.Join(write(dir, "001/"+states.File, "?"), write(dir, "001/"+states.PreviousFile, "?"))
 		},

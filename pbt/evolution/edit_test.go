@@ -105,6 +105,7 @@ func TestRandomEdit(t *testing.T) {
 	}
 	const n = 30_000
 	count, sizes, rng, head := map[string]float64{}, map[int]float64{}, random(1), 0.0
+	var layers [2]float64
 	for range n {
 		i, e := randomEdit(policies, rng, 0.2)
 		if !e.fits(policies[i]) {
@@ -114,6 +115,11 @@ func TestRandomEdit(t *testing.T) {
 		if e.Module == "head" {
 			head++
 			sizes[e.Nodes]++
+			if i == len(policies)-1 { // with two layers
+				layers[e.Layer]++
+			}
+		} else if e.Module == "" && !slices.Contains([]int{8, 16, 32}, e.Nodes) {
+			t.Fatalf("%v of the latent", e)
 		}
 	}
 	must.Is(t, len(count), len(want), "kinds of edits")
@@ -123,6 +129,7 @@ func TestRandomEdit(t *testing.T) {
 	for _, k := range []int{16, 32, 64} {
 		must.Near(t, sizes[k]/head, 1.0/3, .025, "the share of %d nodes", k)
 	}
+	must.Near(t, layers[0]/(layers[0]+layers[1]), .5, .025, "the share of the first of two layers")
 }
 
 // dict is a space of several parts.

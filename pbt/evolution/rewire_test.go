@@ -132,6 +132,10 @@ func TestOverlap(t *testing.T) {
 		for name, made := range got {
 			y, x, seen := floats(t, made), floats(t, arrays[name]), map[float32]bool{}
 			inputs := len(y) / int(made.Shape[0])
+			if layer, isBias := strings.CutSuffix(name, ".bias"); isBias {
+				weight := got[layer+".weight"]
+				inputs = len(floats(t, weight)) / int(weight.Shape[0])
+			}
 			if strings.Contains(name, "memory") {
 				inputs = to.Recurrent.HiddenSize
 			}

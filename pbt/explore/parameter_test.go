@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
@@ -107,4 +108,20 @@ func TestKeysAndBounds(t *testing.T) {
 	}
 	must.Equal(t, "what patterns stand for", []string{"env.speed", "env.x.y", "z"},
 		Expand([]string{"z", "env.*", "env.speed"}, []string{"env.x.y", "env.speed", "environment", "z"}))
+}
+
+// TestUnboundedRulesStayFinite multiplies until nothing more fits.
+func TestUnboundedRulesStayFinite(t *testing.T) {
+	m := Mutation{Rate: 1, ChangeRange: [2]float64{1e300, 1e300}, Rules: Rules{"a": MutateFloat, "b": Integer,
+		"c": Float}}
+	rng := rand.New(rand.NewPCG(1, 2))
+	values := map[string]float64{"a": 1, "b": 1, "c": 1}
+	for range 100 {
+		values = m.Apply(values, rng)
+		for key, v := range values {
+			if !number.Finite(v) {
+				t.Fatalf("%s is %v", key, v)
+			}
+		}
+	}
 }

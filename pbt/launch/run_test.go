@@ -85,6 +85,23 @@ echo "$GREETING on $CUDA_VISIBLE_DEVICES, $GORL_PBT_SLICE, $GORL_PBT_LOCAL_IDX, 
 	must.Is(t, strings.Count(written(t, f, "logs/000.log"), "hello"), 2, "greetings in the member's log after two runs")
 }
 
+// A member that is started again takes the free place among those that run, and the restarts that it may have are
+// counted.
+func TestRunRestarts(t *testing.T) {
+	f := population(t, "", `echo "place $GORL_PBT_LOCAL_IDX"
+case $n in 1) exit 76 ;; 2) exit 1 ;; 3) exit 3 ;; esac`)
+	must.Do(t, Run(context.Background(), f, Options{}))
+	for member := range 3 {
+		if log := written(t, f, fmt.Sprintf("logs/%03d.log", member)); strings.Count(log, "place ") != 4 ||
+			!strings.HasPrefix(log, strings.Repeat(fmt.Sprintf("place %d\n", member), 2)) {
+			t.Errorf("member %d has, in its starts,\n%s", member, log)
+		}
+	}
+	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"),
+		"member 0: restarts for a setting that needs it", "member 2: exit status 1; restart 1 of 2",
+		"member 2: exit status 3; restart 2 of 2", "member 2: finished")
+}
+
 func TestRunNamesWhoGaveUp(t *testing.T) {
 	f := population(t, "", `[ $member != 1 ] || { echo out of luck; exit 9; }`)
 	err := Run(context.Background(), f, Options{})

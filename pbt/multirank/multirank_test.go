@@ -327,11 +327,25 @@ func TestEndAlike(t *testing.T) {
 	full := errors.New("the disk is full")
 	errs := on(t, fakes(&logs{}, nil), t.Context(), func(context.Context, buildFunc) error { return full })
 	must.Refuse(t, errs[1], "rank 0 has ended: the disk is full")
-	failing := func(*distributed.Group, pbt.Member) (Trainee, error) { return nil, full }
-	errs = on(t, failing, t.Context(), func(_ context.Context, build buildFunc) error {
-		_, err := build(pbt.Member{})
-		return err
-	})
-	must.Refuse(t, errs[0], "the disk is full")
-	must.Refuse(t, errs[1], "the disk is full")
+}
+
+// A build that fails on one rank ends all.
+func TestBuildFails(t *testing.T) {
+	for failing := range 2 {
+		fault := func(rank int, call string) error {
+			if rank == failing {
+				return errors.New("no such environment")
+			}
+			return nil
+		}
+		errs := on(t, fakes(&logs{}, fault), t.Context(), func(_ context.Context, build buildFunc) error {
+			_, err := build(pbt.Member{})
+			return err
+		})
+		for r, err := range errs {
+			if !errors.Is(err, pbt.ErrBroken) || !strings.Contains(err.Error(), "no such environment") {
+				t.Errorf("rank %d fails to build: rank %d says %v", failing, r, err)
+			}
+		}
+	}
 }

@@ -106,8 +106,13 @@ func checkJournal(t *testing.T, events []journal.Event) {
 	met := map[int64]map[int]int{}
 	past, copies := 0, 0
 	for _, e := range events {
-		if e.SelfPlay == nil { // the population's, and those of starts
+		switch e.Kind {
+		case journal.Keep, journal.Replace, journal.SelfMutate, journal.Final:
+		default:
 			continue
+		}
+		if e.SelfPlay == nil {
+			t.Fatalf("%s of member %d at %d says nothing of its games", e.Kind, e.Member, e.Iteration)
 		}
 		if e.Kind == journal.Replace {
 			copies++

@@ -66,7 +66,8 @@ func TestBadThresholdsRankBelowGoodOnes(t *testing.T) {
 func TestResult(t *testing.T) {
 	c := config(strategy.IsaacLab{ThresholdStd: 0.3})
 	for i := range 6 { // sums of floating-point numbers depend on their order
-		c.Model.Landscapes[fmt.Sprint("key", i)] = simulate.Landscape{Optimum: 0.37 * float64(i+1), Width: 3}
+		c.Model.Landscapes[fmt.Sprint("key", i)] = simulate.Landscape{Optimum: 0.37 * float64(i+1), Width: 3,
+			Start: 0.1 + 0.77*float64(i)}
 	}
 	r := run(t, c)
 	if len(r.Steps) != 20 || r.Steps[0] != 5000 || r.Steps[19] != 100_000 || len(r.Runs) != 12 {

@@ -177,6 +177,27 @@ func wantDamaged(t *testing.T, f *Folder, path string) {
 	must.Do(t, checkWeights(must.Get(f.Fetch(p.Records[0]))(t), 0, 2))
 }
 
+// A link or a file in place of a member's folder is reported; other members are still read.
+func TestDamagedFolders(t *testing.T) {
+	dir, _ := board3(t)
+	folder, elsewhere := filepath.Join(dir, "000"), filepath.Join(t.TempDir(), "000")
+	must.Do(t, errors.Join(os.Rename(folder, elsewhere), os.Symlink(elsewhere, folder)))
+	f := openFolder(t, dir, 2, FolderOptions{})
+	v, err := f.View()
+	if p := v.Members[0]; err != nil || len(p.Records) > 0 || len(p.Damaged) == 0 ||
+		!strings.Contains(p.Damaged[0].Error(), "link") {
+		t.Errorf("a member's folder is a link: %d records, %v, %v", len(p.Records), p.Damaged, err)
+	}
+	if len(v.Members[1].Records) != 1 {
+		t.Error("another member suffers")
+	}
+	must.RefusedAs(f.Join(t.Context(), 0))(t, "behind a link", "")
+	write(t, folder, nil)
+	must.RefusedAs(f.Join(t.Context(), 0))(t, "a file in place of a member's folder", folder)
+	must.Do(t, os.RemoveAll(dir))
+	must.RefusedAs(f.View())(t, "the store is gone", dir)
+}
+
 // A damaged best is passed over, listed by View, and replaced by the member's next offer.
 func TestDamagedBest(t *testing.T) {
 	dir := t.TempDir()

@@ -125,6 +125,45 @@ func TestPruneRemovesLeftoversAndNothingElse(t *testing.T) {
 	must.Equal(t, "what is left", slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(files(t, dir))))
 }
 
+// TestViewIsNotTorn: who is seen in an interval is seen with the record of the one before, however long the look takes.
+func TestViewIsNotTorn(t *testing.T) {
+	dir := t.TempDir()
+	s := join(t, openFolder(t, dir, 1, FolderOptions{}), 0)
+	next := func(i int64) {
+		if _, err := s.Publish(Record{Iteration: i, Parent: -1}, nil); err != nil {
+			t.Error(err)
+		}
+		if err := s.Beat(Heartbeat{Phase: Training, Iteration: i + 1, Parent: -1}); err != nil {
+			t.Error(err)
+		}
+	}
+	last := int64(200) // so many records take time to read
+	for i := range last {
+		next(i + 1)
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				last++
+				next(last)
+			}
+		}
+	}()
+	for range 10 {
+		p := mustView(t, openFolder(t, dir, 1, FolderOptions{})).Members[0] // one that has read nothing yet
+		if newest := p.Records[0].Iteration; newest < p.Heartbeat.Iteration-1 {
+			t.Errorf("it is in interval %d, and its newest record is of %d", p.Heartbeat.Iteration, newest)
+		}
+	}
+	close(stop)
+	<-stopped
+}
+
 // A folder whose time is old is not read again until a file is added or replaced there. A folder that is only read must
 // exist, and nothing is written to it.
 func TestUnchangedFolders(t *testing.T) {

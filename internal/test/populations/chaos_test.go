@@ -287,10 +287,19 @@ func (c *chaos) verify() {
 			t.Errorf("the journal replays to %+v, and the state is %+v", st, s)
 		}
 	}
+	ends := make(map[[2]int64]bool)
+	for _, e := range events {
+		ends[[2]int64{int64(e.Member), e.Steps}] = true
+	}
 	replaced := 0
 	for _, e := range events {
-		if e.Kind == journal.Replace {
-			replaced++
+		if e.Kind != journal.Replace {
+			continue
+		}
+		replaced++
+		if !ends[[2]int64{int64(e.Parent), e.ParentSteps}] || e.ParentSteps > e.Steps {
+			t.Errorf("%d copied %d at %d steps, where that had no interval's end or was ahead: %+v", e.Member, e.Parent,
+				e.ParentSteps, e)
 		}
 	}
 	intervals, fetched := int64(0), 0

@@ -285,6 +285,13 @@ func checkParts(t *testing.T, h pbt.CopyOptions, their, own, got *checkpoint.Sna
 		}
 	}
 	equal("optimizer_steps", steps)
+	differ := func(key string) {
+		t.Helper()
+		if fmt.Sprint(leaf(their)[key]) == fmt.Sprint(leaf(own)[key]) {
+			t.Errorf("%s is the same in both members: this shows nothing", key)
+		}
+	}
+	differ("optimizer_steps")
 	equal("timestep", leaf(their)["timestep"])
 	equal("memories", leaf(from(h.Buffers))["memories"])
 	rollout := leaf(from(h.Buffers))["rollout_steps"]
@@ -296,6 +303,7 @@ func checkParts(t *testing.T, h pbt.CopyOptions, their, own, got *checkpoint.Sna
 	if !ok {
 		return
 	}
+	differ("scheduler_state")
 	if h.Schedule == pbt.ResetPart {
 		state = maps.Clone(state)
 		state["step"] = 0

@@ -89,7 +89,8 @@ func TestLearningRateAfterReplacement(t *testing.T) {
 					t.Errorf("member %d trains at %v with a learning rate of %v, want %v times %v", e.Member, a.rate,
 						a.base, mutated, factor)
 				}
-				if ratio := mutated / old.base; ratio > 1/1.4 && ratio < 1.4 {
+				ratio := math.Abs(math.Log(mutated / old.base))
+				if ratio < math.Log(1.5)-1e-9 || ratio > math.Log(1.7)+1e-9 {
 					t.Errorf("member %d went from %v to %v", e.Member, old.base, mutated)
 				}
 			})
