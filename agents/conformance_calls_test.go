@@ -46,7 +46,8 @@ func (x suite) misuse(t *testing.T) {
 	in := w.Now()
 	in.Observations = in.Observations[1:]
 	_, short := a.Act(in)
-	for _, err := range []error{a.Update(context.Background()), a.Record(transition), a.Bind(rows + 1), short} {
+	for _, err := range []error{a.Update(context.Background()), a.Record(transition), a.Bind(rows + 1), a.Bind(0),
+		short} {
 		check.Not(t, err == nil, "a call in the wrong order or with rows of the wrong width is no error")
 	}
 	check.Get(a.Act(w.Now()))(t)

@@ -66,6 +66,7 @@ func conformance() []suite {
 	overlap := map[string]any{"overlap": true}
 	return []suite{
 		{name: "PPO/overlap", ppo: ppoMLPs, spaces: states, settings: overlap},
+		{name: "PPO/overlap/pictures", ppo: ppoCNNs, spaces: seen, settings: overlap},
 		{name: "PPO/overlap/rl_games", ppo: ppoMLPs, spaces: states, settings: both(overlap, rlGames)},
 		{name: "AMP/overlap", amp: ampMLPs, spaces: maskedChoices, settings: both(overlap,
 			map[string]any{"discriminator_optimizer": "separate"})},
@@ -73,6 +74,7 @@ func conformance() []suite {
 			map[string]any{"sequence_length": 4,
 				"separate_critics": true})},
 		{name: "AMP/mixed precision", amp: ampMLPs, spaces: plain, settings: half},
+		{name: "AMP/mixed precision/pictures", amp: ampCNNs, spaces: watched, settings: half},
 		{name: "PPO/mixed precision/GRU", ppo: ppoRecurrent, spaces: states, settings: half},
 		{name: "PPO/pictures", ppo: ppoCNNs, spaces: seen,
 			settings: map[string]any{"state_preprocessor": "RunningStandardScaler"}},

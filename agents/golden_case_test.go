@@ -70,10 +70,10 @@ type goldenCase struct {
 
 // goldenUpdate is a rollout and what one update makes of it. Its arrays are:
 //   - rollout/NAME, (T, N, ·): what is given, and log_prob and values, which acting must compute. Networks with memory
-//     also have the states before each step, rnn_NETWORK_before_PART, (T, N, layers, H);
-//   - memory/NAME: what recording stores, and the states rnn_NETWORK_PART where the update begins its sequences;
-//   - expect/TARGET: what the losses are computed from, and states after the last step; expect/NAME: the state after
-//     the update by the names of a snapshot; expect/optimizer/I/MOMENT: the optimizer's, by parameter in its order;
+//     also have states, rnn_NETWORK_PART, in these groups, which are not compared: they show in log_prob and values;
+//   - memory/NAME: what recording stores;
+//   - expect/TARGET: what the losses are computed from; expect/NAME: the state after the update by the names of a
+//     snapshot; expect/optimizer/I/MOMENT: the optimizer's, by parameter in its order;
 //   - motion_batches/I and replay_batches/I: the discriminator's rows, one array a minibatch; without the latter the
 //     replay buffer is empty;
 //   - minibatch_rows/I: the rows t·N + e of every minibatch of all epochs, where known.
@@ -82,6 +82,8 @@ type goldenUpdate struct {
 	// Tracked are the tracked values, LearningRate the rate after the update.
 	Tracked      map[string]float64
 	LearningRate float64
+	// GradNorm is the mean of the gradient's norms before they were clipped, where known.
+	GradNorm float64
 }
 
 // widths returns the widths of a network's input, hidden layers and output.

@@ -137,7 +137,10 @@ type tracedUpdate struct {
 	Returns    golden.Tensor
 	Advantages golden.Tensor
 	Values     golden.Tensor `json:"values_after"`
-	Rates      []float64     `json:"lr"`
+	Trace      []struct {
+		GradNorm float64 `json:"grad_norm_before_clip"`
+	}
+	Rates      []float64 `json:"lr"`
 	Tracked    map[string][]float64
 	Motions    *golden.Tensor `json:"motion_dataset"`
 	MotionRows []int          `json:"motion_indexes"`
@@ -156,6 +159,9 @@ func (d *tracedUpdate) update(t *testing.T, seen []golden.Tensor, miniBatches an
 	for tag, values := range d.Tracked {
 		check.Is(t, len(values), 1, "values of %q", tag)
 		u.Tracked[tag] = values[0]
+	}
+	for _, step := range d.Trace {
+		u.GradNorm += step.GradNorm / float64(len(d.Trace))
 	}
 	for _, step := range d.Rollout {
 		for name, raw := range step {

@@ -13,15 +13,15 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// updated compares the state after an update: targets, parameters, moments, scalers, learning rate and tracked values.
-// figures calls a function with each tracked value.
+// updated compares the state after an update: targets, parameters, moments, scalers, learning rate, tracked values and
+// the gradient's norm. figures calls a function with each tracked value.
 func (x *replay) updated(t *testing.T, c *golden.Comparison, u *goldenUpdate,
 	figures func(f func(tag string, value float64))) {
 	t.Helper()
 	snap := agenttest.Snapshot(t, x.agent)
 	for name, want := range u.under("expect/") {
 		switch {
-		case strings.HasPrefix(name, "optimizer/") || strings.HasPrefix(name, "rnn_"): // see moments and collect
+		case strings.HasPrefix(name, "optimizer/") || strings.HasPrefix(name, "rnn_"): // see moments; no states
 		case !strings.Contains(name, "/"):
 			x.target(t, c, u, name, want)
 		default:
@@ -44,6 +44,9 @@ func (x *replay) updated(t *testing.T, c *golden.Comparison, u *goldenUpdate,
 			continue
 		}
 		c.Scalar(tag, got, want)
+	}
+	if u.GradNorm > 0 {
+		c.Scalar("mean gradient norm", tracked["Gradient / Norm"], u.GradNorm)
 	}
 }
 
@@ -74,7 +77,7 @@ func (x *replay) target(t *testing.T, c *golden.Comparison, u *goldenUpdate, nam
 	field, ok := map[string]string{"advantages": "advantages", "scaled_returns": "returns", "scaled_values": "values",
 		"returns": "returns", "combined_rewards": "rewards"}[name]
 	switch {
-	case name == "gae_next_values" || name == "last_values": // compared where they are computed
+	case name == "gae_next_values" || name == "last_values": // the advantages show them
 	case !ok:
 		t.Errorf("the case expects %q, which nothing is compared with", name)
 	case name == "returns":

@@ -71,8 +71,9 @@ func (c *maskableCase) compare(t *testing.T) {
 	}
 	near := func(what string, got, want []float32, tolerance float64) {
 		t.Helper()
+		check.Is(t, len(got), len(want), "values of %s", what)
 		for i := range want {
-			check.Near(t, float64(got[i]), float64(want[i]), tolerance, "%s: value %d of %d", what, i, len(got))
+			check.Near(t, float64(got[i]), float64(want[i]), tolerance, "%s: value %d", what, i)
 		}
 	}
 	snap := agenttest.Snapshot(t, a)

@@ -24,7 +24,9 @@ func TestOutliersAreNoted(t *testing.T) {
 		spoil func(now agents.Observation, tr agents.Transition) // each sees one of them
 		want  string
 	}{
-		{"a rare event", func(now agents.Observation, _ agents.Transition) { now.Observations[1] = 900 }, ""},
+		{"a rare event", func(now agents.Observation, tr agents.Transition) {
+			now.Observations[1], tr.Rewards[1] = 900, 500
+		}, ""},
 		{"two columns", func(now agents.Observation, _ agents.Transition) {
 			now.Observations[1], now.Observations[3] = 1e8, 1e9
 		}, "amp: observations: environment 1, dimension 0 is 1e+09 at timestep %"},

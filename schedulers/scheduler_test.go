@@ -39,6 +39,7 @@ func TestGoldenKLAdaptive(t *testing.T) {
 		LearningRate []float64 `json:"learning_rate"`
 	}
 	must.Do(t, json.Unmarshal(data, &golden))
+	must.Is(t, [2]int{len(golden.KL), len(golden.LearningRate)}, [2]int{40, 40}, "numbers in the golden file")
 	s := newSchedule(t, "KLAdaptiveLR", 1e-3, nil)
 	for i, kl := range golden.KL {
 		s.Step(kl)
@@ -181,6 +182,8 @@ func TestNewRefuses(t *testing.T) {
 		"min_lr 0.01|max_lr 0.001":         {"KLAdaptiveLR", 1, kwargs{"min_lr": 1e-2, "max_lr": 1e-3}},
 		"base learning rate is NaN":        {"KLAdaptiveLR", math.NaN(), nil},
 		`"warmup_factor" is 1.5|[0, 1]`:    {"ConstantLR", 1, kwargs{"warmup_factor": 1.5}},
+		`"T_max" is 0|≥ 1`:                 {"CosineLR", 1, nil},
+		`"step_size" is 0`:                 {"StepLR", 1, nil},
 		`"T_max" is "aut"|"auto"`:          {"CosineLR", 1, kwargs{"T_max": "aut"}},
 		`"total_iters" is 1.5|integer ≥ 1`: {"LinearLR", 1, kwargs{"total_iters": 1.5}},
 	} {

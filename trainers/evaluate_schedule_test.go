@@ -252,7 +252,7 @@ func TestEvaluationInterrupted(t *testing.T) {
 // StopAtReturn ends the run at the first evaluation that reaches it, which is saved. StopAtEpisodeReturn ends it after
 // the first update at which the mean of the last episodes is above it.
 func TestStopAtReturn(t *testing.T) {
-	goal, low := 50.0, 1.0
+	goal, low, high := 50.0, 1.0, 1e9
 	for _, x := range []struct {
 		cfg         trainers.Config
 		first, last int64
@@ -261,6 +261,7 @@ func TestStopAtReturn(t *testing.T) {
 			EvaluationEpisodes: 4, EvaluationInterval: agents.Interval{Auto: true},
 			EvaluationEnv: grades(t, 10, 49, 50)}, 30, 30},
 		{trainers.Config{Timesteps: 200, StopAtEpisodeReturn: &low}, 8, 192},
+		{trainers.Config{Timesteps: 200, StopAtEpisodeReturn: &high}, 200, 200},
 	} {
 		tr := scenes[0].trained(t, x.cfg)
 		if n := tr.Timestep(); n < x.first || n > x.last || n != 30 && n%8 != 0 { // a rollout has 8 timesteps
@@ -288,6 +289,8 @@ func TestUnknownBest(t *testing.T) {
 		err := tr.Train(t.Context())
 		if test.want != "" {
 			wantError(t, test.best, err, test.want)
+		} else {
+			must(t, err)
 		}
 		if saved := checkpoints(t, tr.Dir()); tr.Timestep() != test.end || (len(saved) == 1) != (test.end == 60) {
 			t.Errorf("%s: %v at timestep %d with %d checkpoints", test.best, err, tr.Timestep(), len(saved))

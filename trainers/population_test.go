@@ -69,7 +69,8 @@ func populationResumes(t *testing.T, newEnv func() envs.Env, sample map[string]e
 	if replaced < 3 {
 		t.Errorf("only %d members were replaced", replaced)
 	}
-	for err := context.Canceled; err != nil; { // every life lasts one interval and a bit
+	lives := 0
+	for err := context.Canceled; err != nil; lives++ { // every life lasts one interval and a bit
 		ctx, cancel := context.WithCancel(t.Context())
 		first := int64(0)
 		err = train(ctx, cut, func(u pbt.Update) {
@@ -80,7 +81,7 @@ func populationResumes(t *testing.T, newEnv func() envs.Env, sample map[string]e
 				cancel()
 			}
 		})
-		if cancel(); err != nil && !errors.Is(err, context.Canceled) {
+		if cancel(); err != nil && !errors.Is(err, context.Canceled) || lives == 20 {
 			t.Fatal(err)
 		}
 	}
@@ -258,4 +259,14 @@ func TestOverlapTrainee(t *testing.T) {
 		t.Errorf("%d updates, want 3", n)
 	}
 	agenttest.Same(t, a.Agent(), b.Agent())
+
+	// The weights of another member act from the next step on.
+	must(t, a.Restore(value(b.Snapshot())(t)))
+	must(t, a.Reseed(77))
+	snap := agenttest.Snapshot(t, a.Agent())
+	for name, array := range snap.Arrays {
+		if acting, ok := snap.Arrays["rollout/acting/"+name]; ok && string(acting.Data) != string(array.Data) {
+			t.Errorf("%s is not what the member acts with", name)
+		}
+	}
 }

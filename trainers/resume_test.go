@@ -141,7 +141,9 @@ func TestInterrupted(t *testing.T) {
 						fmt.Sprintf("timestep %d", tr.Timestep())) {
 						t.Fatal(err)
 					}
-					breaks++
+					if breaks++; breaks > 200 {
+						t.Fatal("the run does not come to an end")
+					}
 					if try%2 == 0 { // as a new process
 						done()
 						tr, done = s.start(t, cfg)
@@ -195,6 +197,33 @@ func TestDamagedCheckpoints(t *testing.T) {
 		if damaged := tr.Damaged(); errors.Is(err, context.Canceled) != (i < 2) || tr.Timestep() != want ||
 			len(damaged) != i+1 || damaged[0].Path != saved[2] {
 			t.Errorf("resumed at %d, want %d: %v; damaged: %v", tr.Timestep(), want, err, damaged)
+		}
+		done()
+	}
+}
+
+// The best checkpoint is of the greatest figure, also over a resumption, and can be loaded by itself.
+func TestBestCheckpoint(t *testing.T) {
+	cfg := run(t, 60)
+	cfg.CheckpointInterval, cfg.Keep = every(10), 2
+	greatest := 0.0
+	cfg.Callbacks = after(func(tr *trainers.Trainer) error {
+		if tr.Timestep()%10 == 0 {
+			greatest = max(greatest, tr.Metrics()["episode.return"])
+		}
+		return nil
+	})
+	for _, cfg.Timesteps = range []int{30, 60} {
+		tr, done := scenes[0].start(t, cfg)
+		must(t, tr.Train(context.Background()))
+		saved := best(t, tr)
+		if got := value(saved.Snapshot.Float("trainer", "best"))(t); got != greatest ||
+			len(checkpoints(t, tr.Dir())) != 2 {
+			t.Errorf("the best checkpoint is of %g, the best figure was %g; %q are kept", got, greatest,
+				checkpoints(t, tr.Dir()))
+		}
+		if err := tr.Restore(saved.Snapshot); err != nil || tr.Timestep() != saved.Manifest.Step {
+			t.Errorf("restored to %d: %v", tr.Timestep(), err)
 		}
 		done()
 	}

@@ -148,8 +148,8 @@ func TestResumeKeepsStatistics(t *testing.T) {
 	}
 }
 
-// A member of a population that takes over another's weights takes over the statistics, and what it acts on next is
-// normalised by them. The discounted sums of its episodes in progress stay its own.
+// A member of a population that takes over another's weights takes over the statistics, and acts at once on
+// observations that are normalised by them. The discounted sums of its episodes in progress stay its own.
 func TestTakeoverTakesStatistics(t *testing.T) {
 	make := func(seed int64, steps int) *trainers.Trainer {
 		env, _ := scenes[0].made(t)
@@ -164,6 +164,17 @@ func TestTakeoverTakesStatistics(t *testing.T) {
 	want[1][envs.RunningSums] = own
 	if d := cmp.Diff(want, learnt(member.Env())); d != "" {
 		t.Error(d)
+	}
+	o, _ := envs.As[envs.Observer](member.Env())
+	seen := slices.Clone(value(o.Observe())(t).Observations)
+	buffers := func() *checkpoint.Snapshot {
+		return value(member.Agent().(agents.Snapshotter).Snapshot(agents.SnapshotOptions{Buffers: true}))(t)
+	}
+	filled := int(value(buffers().Int(layout.RolloutSteps))(t))
+	onward(t, member, 1)
+	rows := value(buffers().Arrays[layout.Rollout("observations")].Float32s())(t)
+	if acted := rows[filled*len(seen) : (filled+1)*len(seen)]; !slices.Equal(acted, seen) {
+		t.Errorf("the member acted on %v, want %v", acted, seen)
 	}
 }
 

@@ -159,6 +159,7 @@ func TestRefuses(t *testing.T) {
 		want  string
 	}{
 		{nil, agent, trainers.Config{}, "needs an environment and an agent"},
+		{env, nil, trainers.Config{}, "needs an environment and an agent"},
 		{env, agent, trainers.Config{Timesteps: -1}, `"timesteps" is -1`},
 		{env, agent, trainers.Config{Resume: true}, `"resume" needs "name"`},
 		{env, agent, trainers.Config{Name: "a/b"}, `"name" is "a/b"`},

@@ -76,3 +76,31 @@ func TestTerminations(t *testing.T) {
 	recorded(t, a, []float32{poor, poor, poor, poor}, nil, nil)
 	check.Same(t, a.Terminations(), []bool{true, false, true, false}, "after a reset of environment 1")
 }
+
+// The reward that counts is the one of an update by the same discriminator, whose scaler and mask it uses.
+func TestTerminationsByStyle(t *testing.T) {
+	a := newAgent(t, plain, 2, map[string]any{"termination_style_reward": 0.75, "termination_steps": 1,
+		"discriminator_masked_features": "1"})
+	w := agenttest.NewWorld(plain, agenttest.Seeds(2, 5)...)
+	agenttest.Learn(t, a, w, 3)
+	seen := [2]int{}
+	for range 7 {
+		must(t, agenttest.Step(a, w))
+		style := check.Get(a.StyleRewards(w.Last.AMPObservations))(t)
+		for i, got := range a.Terminations() {
+			want := style[i] < 0.75 && !w.Last.Terminated[i] && !w.Last.Truncated[i]
+			if got != want {
+				t.Errorf("a style reward of %g, ended %v: %v", style[i], w.Last.Terminated[i] || w.Last.Truncated[i],
+					got)
+			}
+			if want {
+				seen[1]++
+			} else {
+				seen[0]++
+			}
+		}
+	}
+	if seen[0] == 0 || seen[1] == 0 {
+		t.Errorf("%v episodes go on and end, which shows little", seen)
+	}
+}

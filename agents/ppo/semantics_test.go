@@ -91,3 +91,22 @@ func TestOverlapSurrogate(t *testing.T) {
 		})
 	}
 }
+
+// With momentum μ the second of two steps down nearly the same gradient is 1 + μ times as long as the first.
+func TestSGDMomentum(t *testing.T) {
+	moved := func(momentum float64) float64 {
+		a := newAgent(t, plain, 1, map[string]any{"optimizer": "sgd", "sgd_momentum": momentum, "learning_rate": 1e-4,
+			"learning_epochs": 2,
+			"mini_batches":    1, "grad_norm_clip": 0})
+		before := agenttest.Parameters(t, a)["value/net.2.weight"]
+		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 1)
+		sum := 0.0
+		for i, x := range agenttest.Parameters(t, a)["value/net.2.weight"] {
+			sum += math.Abs(float64(x - before[i]))
+		}
+		return sum
+	}
+	if got := moved(0.9) / moved(0); math.Abs(got-1.45) > 0.02 {
+		t.Errorf("with momentum 0.9 two steps are %.3f times as long as without, want 2.9 / 2", got)
+	}
+}

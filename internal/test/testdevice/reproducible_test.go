@@ -46,6 +46,9 @@ func TestReproducible(t *testing.T) {
 	must.Do(t, s.Err())
 	s.Reset()
 	before, after := runs(0), runs(300_000)
+	if len(before) != len(variants) || len(after) != len(variants) {
+		t.Fatal("the run failed")
+	}
 	for i, snap := range before {
 		if d := agenttest.Differences(snap, after[i]); len(d) > 0 {
 			t.Errorf("%s: runs differ in %s", variants[i].name, strings.Join(d, ", "))
