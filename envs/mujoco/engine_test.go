@@ -46,7 +46,7 @@ func TestFastStepEqualsMuJoCos(t *testing.T) {
 				runs[k] = slices.Concat(runs[k], b.qpos, b.qvel)
 			}
 		}
-		must.Near(t, farthest(runs[0], runs[1]), 0, x.tolerance, "%s: the step leaves mj_step's trajectory by", x.integrator)
+		must.Near(t, farthest(runs[0], runs[1]), 0, x.tolerance, "%s: off from mj_step's trajectory", x.integrator)
 	}
 }
 

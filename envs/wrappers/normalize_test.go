@@ -194,7 +194,7 @@ func TestNormalizersRefuseNaN(t *testing.T) {
 			{observed, func(s *envs.Step) { s.FinalObservations[3] = inf }, finals},
 			{observed, func(s *envs.Step) { s.FinalObservations[3], s.FinalUnknown[1] = nan, true }, ""},
 			{rewarded, func(s *envs.Step) { s.Rewards[1] = inf }, "reward: the reward of environment 1 is +Inf"},
-			{countEpisodes, func(s *envs.Step) { s.Rewards[1] = nan }, "statistics: the reward of environment 1 is NaN"},
+			{countEpisodes, func(s *envs.Step) { s.Rewards[1] = nan }, "the reward of environment 1 is NaN"},
 		} {
 			bad := step()
 			c.spoil(&bad)
