@@ -186,7 +186,10 @@ func TestEvalWrongUse(t *testing.T) {
 	here(t, "short.yaml", short)
 	write(t, "wide.yaml", strings.Replace(short, "mlp: [16]", "mlp: [32]", 1))
 	gorl(t, 0, "train", "-c", "short.yaml", "-q")
+	must(t, os.CopyFS("r[1]", os.DirFS("runs"))) // brackets are no pattern
 	refuses(t, commandline.WrongUse, [][2]string{
+		{"export r[1] p.onnx --checkpoint latest", "other runs; give one of them, for instance r[1]/pole"},
+		{"eval r[1] --record a.gif", "--record films one run, and r[1] has 1; give one of them"},
 		{"eval", "want the folder of a run, or a checkpoint"},
 		{"eval runs --record a.gif", "--record films one run, and runs has 1; give one of them"},
 		{"eval runs/pole --record films/a.gif", "there is no folder films"},

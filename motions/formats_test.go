@@ -2,6 +2,7 @@ package motions
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -79,10 +80,17 @@ func TestBVHNotes(t *testing.T) {
 		r := must.Get(parseBVH(text, "legs", BVHConfig{Scale: 0.01}))(t).Repairs()
 		must.Not(t, len(r) != 1 || !strings.Contains(r[0], want), "%q, want %s", r, want)
 	}
-	long := strings.NewReplacer("OFFSET -10 -40 0", "OFFSET -100 -400 0", "OFFSET 0 -40 2", "OFFSET 0 -400 20",
-		"OFFSET 0 -5 12", "OFFSET 0 -50 120", "OFFSET 0 50 0", "OFFSET 0 500 0", "OFFSET 0 30 0", "OFFSET 0 300 0")
-	r := must.Get(parseBVH([]byte(long.Replace(legs)), "legs", BVHConfig{}))(t).Repairs()
-	must.Not(t, !strings.Contains(r[0], "millimetres"), "%q", r)
+	for factor, want := range map[float64]string{1000: "millimetres", 1: " metres", 17.7: "CMU"} {
+		text := legs
+		for _, o := range []string{"-10 -40 0", "0 -40 2\r", "0 -5 12", "0 50 0", "0 30 0"} {
+			var v [3]float64
+			fmt.Sscan(o, &v[0], &v[1], &v[2])
+			scaled := fmt.Sprintf("OFFSET %g %g %g\r", v[0]*factor/100, v[1]*factor/100, v[2]*factor/100)
+			text = strings.Replace(text, "OFFSET "+o, scaled, 1)
+		}
+		r := must.Get(parseBVH([]byte(text), "legs", BVHConfig{}))(t).Repairs()
+		must.Not(t, !strings.Contains(r[0], want), "%g units a metre: %q", factor, r)
+	}
 }
 
 // amassArrays is a person who stands upright, turned left by a quarter, with the left knee bent by 1 rad.

@@ -39,6 +39,25 @@ func asIsaac(t *testing.T, c *Clip, exponentials, twice bool, sink float64) []*n
 			}
 		}
 	}
+	var linear, angular []float32
+	for k := range n { // of the bodies, as a smooth tool has them
+		a, b := max(0, k-1), min(n-1, k+1)
+		h := float64(b-a) / 30
+		for i := range 45 {
+			linear = append(linear, float32(float64(f.places[45*b+i]-f.places[45*a+i])/h))
+		}
+		for i := range 15 {
+			q := func(k int) (q rotation.Quat) {
+				for j := range q {
+					q[j] = float64(f.turns[60*k+4*i+j])
+				}
+				return q
+			}
+			for _, x := range rotation.Vector(q(a), q(b)) {
+				angular = append(angular, float32(x/h))
+			}
+		}
+	}
 	array := func(name string, values []float32, shape ...int) *npz.Array {
 		var rows []float32
 		for row := range slices.Chunk(values, len(values)/n) {
@@ -57,8 +76,8 @@ func asIsaac(t *testing.T, c *Clip, exponentials, twice bool, sink float64) []*n
 		npz.New("fps", []int64{int64(rate)}), npz.NewString("dof_names", dofNames, 28),
 		npz.NewString("body_names", bodyNames, 15), array("dof_positions", f.angles, 28),
 		npz.New("dof_velocities", rates, n*times, 28), array("body_positions", f.places, 15, 3),
-		array("body_rotations", f.turns, 15, 4), array("body_linear_velocities", f.linear, 15, 3),
-		array("body_angular_velocities", f.angular, 15, 3),
+		array("body_rotations", f.turns, 15, 4), array("body_linear_velocities", linear, 15, 3),
+		array("body_angular_velocities", angular, 15, 3),
 	}
 }
 
@@ -121,6 +140,32 @@ func compareBodies(t *testing.T, c *Clip) {
 			at := p.position(i)
 			must.Near(t, p.rotation(i).AngleTo(rotation.Of(f[q:])), 0, 0.02, "frame %d: rad that %s is off", k, b.Name)
 			must.Near(t, math.Sqrt(squaredDistance(at[:], f[x:x+3])), 0, 0.02, "frame %d: m that %s is off", k, b.Name)
+		}
+	}
+}
+
+// A clip whose pauses repeat frames now and then is not doubled, nor is one that stands still.
+func TestFindRepeats(t *testing.T) {
+	rows := func(pattern ...float64) [][]float64 {
+		var out [][]float64
+		for _, x := range pattern {
+			out = append(out, []float64{x})
+		}
+		return out
+	}
+	for _, x := range []struct {
+		rows         [][]float64
+		every, first int
+	}{
+		{rows(1, 1, 2, 2, 3, 3, 4, 4, 5, 5), 2, 0},
+		{rows(1, 2, 2, 3, 3, 4, 4, 5, 5, 6), 2, 1},
+		{rows(1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4), 3, 0},
+		{rows(1, 2, 3, 4, 5, 5, 5, 6, 7, 8, 9), 1, 0},
+		{rows(1, 1, 1, 1, 1, 1, 1, 1, 1, 1), 1, 0},
+		{rows(1, 1, 2, 2), 1, 0},
+	} {
+		if every, first := findRepeats(x.rows); every != x.every || (every > 1 && first != x.first) {
+			t.Errorf("%v: one in %d from %d, want %d from %d", x.rows, every, first, x.every, x.first)
 		}
 	}
 }

@@ -94,6 +94,7 @@ func TestReadEventsTruncated(t *testing.T) {
 		got, err := readEvents(bytes.NewReader(whole[:n]))
 		want, clean := ends[n]
 		scalars = max(scalars, want)
+		must.Is(t, err == nil, clean, "%d bytes: error %v, whole", n, err)
 		must.Is(t, errors.Is(err, ErrTruncated), !clean, "%d bytes: error %v, cut off", n, err)
 		must.Equal(t, fmt.Sprint(n, " bytes"), testScalars[:scalars], got, sameNaN, cmpopts.EquateEmpty())
 	}

@@ -1,7 +1,10 @@
 package catalog
 
 import (
+	"bytes"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/npz"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
@@ -182,6 +186,33 @@ func TestPeersGymnasium(t *testing.T) {
 			t.Errorf("%s: %d episodes ended in 7 steps, %v", text, len(s.Episodes), err)
 		}
 	}
+	dir := t.TempDir()
+	module := `
+import gymnasium, numpy as np
+class Reach(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-1, 1, (2,))
+    action_space = gymnasium.spaces.Box(-1, 1, (1,))
+    def __init__(self, size, scale=1.0): self.amp_observation_size, self.scale = size, scale
+    def info(self): return {"amp": np.full(self.amp_observation_size, self.scale, np.float32)}
+    def reset(self, *, seed=None, options=None): return np.zeros(2, np.float32), self.info()
+    def step(self, action): return np.zeros(2, np.float32), 1.0, False, False, self.info()
+`
+	must.Do(t, os.WriteFile(filepath.Join(dir, "reach.py"), []byte(module), 0o644))
+	rows := filepath.Join(dir, "rows.npz")
+	var file bytes.Buffer
+	must.Do(t, npz.Write(&file, npz.New("motions", []float32{1, 2, 3, 1, 2, 3}, 2, 3)))
+	must.Do(t, os.WriteFile(rows, file.Bytes(), 0o644))
+	text := "{id: gymnasium, factory: 'reach:Reach', path: [" + dir + "], kwargs: {scale: 2.5, size: 3}, " +
+		"amp_observations: amp, reference_motions: " + rows + ", python: " + python + "}"
+	env := opened(t, text)
+	motion, ok := envs.As[envs.MotionSource](env)
+	must.Is(t, ok, true, "the file makes it a source of motion")
+	drawn := must.Get(motion.CollectReferenceMotions(1, rand.New(rand.NewPCG(1, 1))))(t)
+	must.Same(t, drawn, []float32{1, 2, 3}, "reference motion")
+	envtest.Reset(t, env, 0)
+	must.Is(t, envtest.Step(t, env, []float32{0}).AMPObservations[0], 2.5, "AMP observations")
+	must.Refused(fromYAML(t, strings.Replace(text, "size: 3", "size: 2", 1)))(t,
+		"have 3 numbers, the AMP observations 2")
 }
 
 // Every key of randomize reaches the characters, and a wrong one is refused by its name.

@@ -33,6 +33,22 @@ func stood(t *testing.T, body *CharacterBody, steps int) (*Model, []float64) {
 	return m, q
 }
 
+// A foot that becomes a body of its own touches the floor as softly as the body that it was part of, whatever MuJoCo's
+// version makes of bodies without mass.
+func TestSplitFeetKeepTheirWeight(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "leg.xml")
+	must.Do(t, os.WriteFile(path, []byte(`<mujoco><worldbody><body name="trunk" pos="0 0 1"><freejoint/>
+<geom size=".1" mass="2"/><body name="leg" pos="0 0 -.1"><joint name="leg"/><inertial pos="0 0 -.1" mass=".2"
+diaginertia="1e-3 1e-3 1e-4"/><geom name="foot" pos="0 0 -.3" size=".02"/></body></body></worldbody><actuator>
+<position joint="leg" kp="20"/></actuator></mujoco>`), 0o600))
+	body := must.Get(LoadBody(path, BodyConfig{Feet: []string{"foot"}, TimeStep: 0.005}))(t)
+	m := must.Open(parseModel(body.XML, body.Assets))(t)
+	leg := must.Get(m.ID(Body, "leg"))(t)
+	foot := must.Get(m.ID(Body, "foot"))(t)
+	weights := floats(m.m.body_invweight0, 2*m.NumBodies())
+	must.Same(t, weights[2*foot:2*foot+2], weights[2*leg:2*leg+2], "the foot's weights")
+}
+
 // Files of others load with gains for all hinges and can be stepped, or are refused with a sentence on what is missing.
 // They are in the Python packages mjlab, gymnasium, envpool and playground, in the folder above GORL_ROBOTS' package.
 func TestModelsOfOthers(t *testing.T) {

@@ -182,6 +182,7 @@ func TestFallEndsTheEpisode(t *testing.T) {
 		for range 200 {
 			noise(actions, 5, rng)
 			s := envtest.Step(t, e, actions)
+			must.Not(t, slices.Contains(s.Truncated, true), "%s: an episode is truncated", name)
 			ended += len(s.Episodes)
 			for i := range 4 {
 				touch := e.State(i).Touch

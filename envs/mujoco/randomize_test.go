@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/rotation"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
@@ -154,5 +155,26 @@ func TestRandomizePhysics(t *testing.T) {
 	} {
 		low, high := found(c.low, c.steps, c.action, c.measure), found(c.high, c.steps, c.action, c.measure)
 		must.Not(t, !(high/low >= c.least && high/low <= c.most), "%s: %g and %g; want %+v", name, low, high, c)
+	}
+}
+
+// TestRandomizeCenter: the root's centre of mass moves in its own frame, and its geoms stay.
+func TestRandomizeCenter(t *testing.T) {
+	e := dog(t, CharacterConfig{Randomize: RandomizeConfig{CenterOfMass: 0.05}})
+	plain := dog(t, CharacterConfig{})
+	copy(plain.batch.QPos(0), e.batch.QPos(0))
+	must.Do(t, plain.batch.forward(0, 0, 1))
+	m, a, b := e.Model(), e.batch.data[0], plain.batch.data[0]
+	at := e.random.at["center"] + 3
+	var d [3]float64
+	for j := range d {
+		d[j] = e.random.variant(0)[at+j] - e.random.base[at+j]
+	}
+	for j, want := range rotation.Of(e.State(0).QPos[3:]).Rotate(d) {
+		must.Near(t, floats(a.xipos, 6)[3+j]-floats(b.xipos, 6)[3+j], want, 1e-12, "the centre moves along axis %d", j)
+		must.Not(t, want == 0, "the centre of mass stays along axis %d", j)
+	}
+	for g, v := range floats(a.geom_xpos, 3*int(m.m.ngeom)) {
+		must.Near(t, v, floats(b.geom_xpos, 3*int(m.m.ngeom))[g], 1e-12, "coordinate %d of the geoms' positions", g)
 	}
 }

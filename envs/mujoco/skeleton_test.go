@@ -63,8 +63,10 @@ func TestSkeletonsAreTheModels(t *testing.T) {
 	}
 	const child = `<body name="a"><freejoint/><geom size="1"/><body name="b">`
 	for want, xml := range map[string]string{
-		"is a slide":        child + `<joint name="j" type="slide"/><geom size="1"/></body></body>`,
-		"root has one free": `<body name="a"><joint name="j"/><geom size="1"/></body>`,
+		"is a slide":         child + `<joint name="j" type="slide"/><geom size="1"/></body></body>`,
+		"at the body's orig": child + `<joint name="j" pos="0 0 1"/><geom size="1"/></body></body>`,
+		"has ref":            child + `<joint name="j" ref="1"/><geom size="1"/></body></body>`,
+		"root has one free":  `<body name="a"><joint name="j"/><geom size="1"/></body>`,
 	} {
 		_, err := must.Open(ParseModel("<mujoco><worldbody>" + xml + "</worldbody></mujoco>"))(t).Skeleton()
 		must.Refuse(t, err, want)

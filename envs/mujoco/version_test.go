@@ -1,11 +1,14 @@
 package mujoco
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +27,32 @@ func TestVersion(t *testing.T) {
 		t.Errorf("scripts/test-mujoco.sh asked for version %s, and the library has %s", asked, Version())
 	}
 	must.Is(t, headerVersion, major*1000000+minor*1000+patch, "of version %s the headers' version", Version())
+}
+
+// TestLibraryOfAnotherVersion loads a model in a process whose mj_version differs from the headers' version.
+func TestLibraryOfAnotherVersion(t *testing.T) {
+	if os.Getenv("GORL_TEST_OTHER_MUJOCO") != "" {
+		m, err := ParseModel(cartPoleXML)
+		if err == nil {
+			m.Close()
+		}
+		fmt.Println("error:", err)
+		return
+	}
+	dir := t.TempDir()
+	source, library := filepath.Join(dir, "other.c"), filepath.Join(dir, "libother.so")
+	must.Do(t, os.WriteFile(source, []byte("int mj_version(void) { return 210; }\n"), 0o600))
+	compiler := cmp.Or(os.Getenv("CC"), "cc") // cgo needs it too
+	must.Run(t, exec.CommandContext(t.Context(), compiler, "-shared", "-fPIC", "-o", library, source))
+	run := func(preload string) string {
+		c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLibraryOfAnotherVersion$")
+		c.Env = append(os.Environ(), "GORL_TEST_OTHER_MUJOCO=1", "LD_PRELOAD="+os.Getenv("LD_PRELOAD")+" "+preload)
+		return must.Run(t, c)
+	}
+	other, own := run(library), run("")
+	must.Not(t, !strings.Contains(other, "compiled with the headers of MuJoCo "+Version()) ||
+		!strings.Contains(other, "the loaded libmujoco is 2.1.0: compile it again"), "with another library: %s", other)
+	must.Not(t, !strings.Contains(own, "error: <nil>"), "with its own library: %s", own)
 }
 
 // TestNewerFeatures steps models with features that MuJoCo 2.2 lacks as mj_step does, and goes on from a saved state.

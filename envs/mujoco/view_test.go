@@ -64,6 +64,14 @@ func TestPushIsAnImpulse(t *testing.T) {
 		turned[body] = math.Abs(env.State(0).QVel[at] - elbow)
 	}
 	must.Not(t, math.Abs(turned["head"]-turned["pelvis"]) < 0.1, "pushes turn the right elbow by %v rad/s", turned)
+	// It goes on from there: nothing of the push stays on.
+	state := envtest.State(t, env)
+	actions := make([]float32, 2*28)
+	envtest.Step(t, env, actions)
+	after := slices.Clone(env.State(0).QPos)
+	must.Do(t, env.RestoreState(state))
+	envtest.Step(t, env, actions)
+	must.Same(t, after, env.State(0).QPos, "a restored environment goes on otherwise after a push")
 	must.Refuse(t, env.Push(2, 1, [3]float64{}), "environment 2 of 2")
 	must.Refuse(t, env.Push(0, 16, [3]float64{}), "bodies 1 to 15")
 	must.Refuse(t, env.Push(0, 1, [3]float64{math.NaN()}), "finite")

@@ -2,6 +2,7 @@ package wrappers_test
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"testing"
 
@@ -145,9 +146,16 @@ func TestStatisticsRefuse(t *testing.T) {
 	must.Is(t, len(all), 2, "statistics of %v", all)
 	for _, s := range all {
 		before := s.Statistics()
-		for name, values := range map[string][]float64{"mean": nil, "variance": {-1}, "count": {0}, "other": {1}} {
+		for _, damage := range []func(m map[string][]float64){
+			func(m map[string][]float64) { m["mean"] = nil },
+			func(m map[string][]float64) { m["mean"][0] = math.NaN() },
+			func(m map[string][]float64) { m["variance"] = append(m["variance"], 1) },
+			func(m map[string][]float64) { m["variance"][0] = -1 },
+			func(m map[string][]float64) { m["count"] = []float64{0} },
+			func(m map[string][]float64) { m["other"] = []float64{1} },
+		} {
 			bad := s.Statistics()
-			bad[name] = values
+			damage(bad)
 			must.Refuse(t, s.SetStatistics(bad), "")
 			must.Match(t, before, s.Statistics(), "%s: changed by a refusal", s.StatisticsName())
 		}
@@ -168,39 +176,48 @@ func TestNormalizersRefuseNaN(t *testing.T) {
 		return envs.Step{Observations: []float32{1, 2, 3, 4}, Rewards: []float32{1, 2}, Terminated: []bool{true, false},
 			Truncated: []bool{false, true}, FinalObservations: []float32{5, 6, 7, 8}, FinalUnknown: make([]bool, 2)}
 	}
-	for _, c := range []struct {
-		make  wrap
-		spoil func(s *envs.Step)
-		want  string // "" if the value is not read
-	}{
-		{normalizeObservation, func(s *envs.Step) { s.Observations[2] = nan },
-			"normalize_observation: observations: environment 1, dimension 0 is NaN"},
-		{normalizeObservation, func(s *envs.Step) { s.FinalObservations[3] = inf }, "ment 1, dimension 1 is +Inf"},
-		{normalizeObservation, func(s *envs.Step) { s.FinalObservations[3], s.FinalUnknown[1] = nan, true }, ""},
-		{normalizeReward, func(s *envs.Step) { s.Rewards[1] = inf }, "reward: the reward of environment 1 is +Inf"},
-		{countEpisodes, func(s *envs.Step) { s.Rewards[1] = nan }, "statistics: the reward of environment 1 is NaN"},
-	} {
-		bad := step()
-		c.spoil(&bad)
-		env := must.Get(c.make(&tape{n: 2, width: 2, steps: []envs.Step{step(), step(), bad, step()}}))(t)
-		must.Get(env.Reset(0))(t)
-		must.Get(env.Step(nil))(t)
-		var before map[string][]float64
-		learned, ok := env.(envs.RunningStatistics)
-		if ok {
-			before = learned.Statistics()
+	for _, variant := range []wrappers.Variant{wrappers.Gymnasium, wrappers.SB3} {
+		observed := func(inside envs.Env) (envs.Env, error) {
+			return wrappers.NewNormalizeObservation(inside, wrappers.NormalizeObservationOptions{Variant: variant})
 		}
-		_, err := env.Step(nil)
-		if c.want == "" {
-			must.Do(t, err)
-			continue
+		rewarded := func(inside envs.Env) (envs.Env, error) {
+			return wrappers.NewNormalizeReward(inside, wrappers.NormalizeRewardOptions{Variant: variant, Discount: .5})
 		}
-		must.Refuse(t, err, c.want)
-		if ok {
-			must.Match(t, before, learned.Statistics(), "%s: the statistics", c.want)
+		finals := map[wrappers.Variant]string{wrappers.Gymnasium: "ment 1, dimension 1 is +Inf"}[variant]
+		for _, c := range []struct {
+			make  wrap
+			spoil func(s *envs.Step)
+			want  string // "" if the value is not read
+		}{
+			{observed, func(s *envs.Step) { s.Observations[2] = nan },
+				"normalize_observation: observations: environment 1, dimension 0 is NaN"},
+			{observed, func(s *envs.Step) { s.FinalObservations[3] = inf }, finals},
+			{observed, func(s *envs.Step) { s.FinalObservations[3], s.FinalUnknown[1] = nan, true }, ""},
+			{rewarded, func(s *envs.Step) { s.Rewards[1] = inf }, "reward: the reward of environment 1 is +Inf"},
+			{countEpisodes, func(s *envs.Step) { s.Rewards[1] = nan }, "the reward of environment 1 is NaN"},
+		} {
+			bad := step()
+			c.spoil(&bad)
+			env := must.Get(c.make(&tape{n: 2, width: 2, steps: []envs.Step{step(), step(), bad, step()}}))(t)
+			must.Get(env.Reset(0))(t)
+			must.Get(env.Step(nil))(t)
+			var before map[string][]float64
+			learned, ok := env.(envs.RunningStatistics)
+			if ok {
+				before = learned.Statistics()
+			}
+			_, err := env.Step(nil)
+			if c.want == "" {
+				must.Do(t, err)
+				continue
+			}
+			must.Refuse(t, err, c.want)
+			if ok {
+				must.Match(t, before, learned.Statistics(), "%s: the statistics", c.want)
+			}
+			s := must.Get(env.Step(nil))(t)
+			must.Not(t, !ok && (s.Episodes[0].Return != 1 || s.Episodes[1].Return != 2), "episodes %v", s.Episodes)
 		}
-		s := must.Get(env.Step(nil))(t)
-		must.Not(t, !ok && (s.Episodes[0].Return != 1 || s.Episodes[1].Return != 2), "episodes %v", s.Episodes)
 	}
 }
 

@@ -113,7 +113,12 @@ func TestParallelNamesTheEnvironmentThatFails(t *testing.T) {
 func TestParallelCatchesPanics(t *testing.T) {
 	for method, call := range map[string]func(env *wrappers.Parallel) error{
 		"constructor": nil, "Spaces": nil,
-		"Reset":        func(env *wrappers.Parallel) error { _, err := env.Reset(1); return err },
+		"Reset":  func(env *wrappers.Parallel) error { _, err := env.Reset(1); return err },
+		"Render": func(env *wrappers.Parallel) error { _, err := env.Render(0); return err },
+		"CollectReferenceMotions": func(env *wrappers.Parallel) error {
+			_, err := env.CollectReferenceMotions(1, nil)
+			return err
+		},
 		"MarshalState": func(env *wrappers.Parallel) error { _, err := env.MarshalState(); return err },
 		"RestoreState": func(env *wrappers.Parallel) error {
 			state, err := env.MarshalState()

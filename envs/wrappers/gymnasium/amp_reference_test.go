@@ -21,23 +21,35 @@ import (
 var everyTerm = []string{"joint_pos", "joint_vel", "base_height", "projected_gravity", "base_lin_vel", "base_ang_vel",
 	"key_pos"}
 
-// mjlab puts a robot into states of a clip. What its group of observations then shows is what reference motion has
+// mjlab puts its robots into states of a clip. What its group of observations then shows is what reference motion has
 // at that time, for every term and moment.
 func TestSimulatorsMotionSourceEqualsMJLab(t *testing.T) {
 	python := peers.Simulators(t, "mjlab", "gymnasium")
 	robots := strings.TrimSpace(peers.Run(t, python, "-c", "import os.path, mjlab; print(os.path.join(os.path.dirname("+
 		"mjlab.__file__), 'asset_zoo', 'robots'))"))
 	folder := must.Get(filepath.Abs("testdata"))(t)
-	clip := trot(t, filepath.Join(robots, "unitree_go1/xmls/go1.xml"))
-	path := filepath.Join(t.TempDir(), "frames.json")
-	writeFrames(t, path, clip, 2)
-	e := open(t, Options{Python: python, Path: []string{folder}, Environ: []string{"GORL_TEST_FRAMES=" + path},
-		Simulator: MJLab, ID: "mjlab_frames:Mjlab-Velocity-Flat-Unitree-Go1", NumEnvs: dogs, Seed: 5,
-		Kwargs: map[string]any{"device": "cpu"}, AMPGroup: AMPGroup{Terms: everyTerm, Bodies: []string{".*_calf"}}})
-	envtest.Reset(t, e, 9)
-	acts := make([]float32, dogs*e.Spaces().Action.Width())
-	envtest.Step(t, e, acts)
-	sameRows(t, envtest.Step(t, e, acts).AMPObservations, motionRows(t, e, clip, 0))
+	for _, c := range []struct {
+		task, model string
+		bodies      []string
+		clip        func(t *testing.T, model string) *motions.Clip
+	}{
+		{"Mjlab-Velocity-Flat-Unitree-Go1", "unitree_go1/xmls/go1.xml", []string{".*_calf"}, trot},
+		{"Mjlab-Velocity-Flat-Unitree-G1", "unitree_g1/xmls/g1.xml", []string{".*_ankle_roll_link",
+			"left_wrist_yaw_link"}, walk},
+	} {
+		t.Run(c.task, func(t *testing.T) {
+			clip := c.clip(t, filepath.Join(robots, c.model))
+			path := filepath.Join(t.TempDir(), "frames.json")
+			writeFrames(t, path, clip, 2)
+			e := open(t, Options{Python: python, Path: []string{folder}, Environ: []string{"GORL_TEST_FRAMES=" + path},
+				Simulator: MJLab, ID: "mjlab_frames:" + c.task, NumEnvs: dogs, Seed: 5,
+				Kwargs: map[string]any{"device": "cpu"}, AMPGroup: AMPGroup{Terms: everyTerm, Bodies: c.bodies}})
+			envtest.Reset(t, e, 9)
+			acts := make([]float32, dogs*e.Spaces().Action.Width())
+			envtest.Step(t, e, acts)
+			sameRows(t, envtest.Step(t, e, acts).AMPObservations, motionRows(t, e, clip, 0))
+		})
+	}
 }
 
 // The stand-in for Isaac Lab has another order of joints, and base_lin_vel is that of the centre of mass. Its step
@@ -174,4 +186,11 @@ func trot(t *testing.T, model string) *motions.Clip {
 		Actuators:   []mujoco.ActuatorConfig{{Joints: ".*", Stiffness: 20}},
 		DefaultPose: map[string]float64{".*_thigh_joint": 0.9, ".*_calf_joint": -1.8}}))(t)
 	return must.Get(body.Trot(0.5, 0.2, 0.6))(t)
+}
+
+// walk is a G1 that walks as a human did.
+func walk(t *testing.T, model string) *motions.Clip {
+	t.Helper()
+	skeleton := must.Get(mujoco.LoadSkeleton(model))(t)
+	return must.Get(must.Get(motions.Builtin("humanoid_walk"))(t).Retarget(skeleton, motions.RetargetConfig{}))(t)
 }

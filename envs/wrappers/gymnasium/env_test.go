@@ -103,12 +103,18 @@ func TestMarks(t *testing.T) {
 
 // Rows are copied and checked in portions.
 func TestCopyFinite(t *testing.T) {
-	for _, n := range []int{0, 1, 2048, 2049, 3*2048 + 7} {
-		from, to := slices.Repeat([]float32{3}, n), make([]float32, n)
+	for _, n := range []int{0, 1, 2047, 2048, 2049, 3*2048 + 7} {
+		from, to := make([]float32, n), make([]float32, n)
+		for i := range from {
+			from[i] = float32(i)
+		}
 		if !copyFinite(to, from) || !slices.Equal(to, from) {
 			t.Errorf("%d finite numbers are refused, or were not copied", n)
 		}
-		for i := 0; i < n; i += 683 {
+		for _, i := range []int{0, 2047, 2048, 5000, n - 1} {
+			if i < 0 || i >= n {
+				continue
+			}
 			from[i] = float32(math.Inf(1))
 			if copyFinite(to, from) || to[i] != from[i] {
 				t.Errorf("infinity at %d of %d is not seen", i, n)

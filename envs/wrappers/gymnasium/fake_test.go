@@ -245,13 +245,21 @@ func (f *faker) misbehave(mode string, replies *os.File) uint32 {
 	case "exit":
 		fmt.Fprintln(os.Stderr, "the simulation has exploded")
 		os.Exit(9)
+	case "kill":
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		time.Sleep(time.Hour) // the signal may reach another thread first: this one must not answer
 	case "stop":
 		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-		time.Sleep(time.Hour) // the signal may reach another thread first: this one must not answer
+		time.Sleep(time.Hour) // as above
 	case "hang":
 		time.Sleep(time.Hour)
 	case "nan":
 		f.arrays.observations.shared.floats[4*first+2] = float32(math.NaN())
+	case "index":
+		f.arrays.observations.shared.floats[4*first+3] = -1
+	case "final-nan":
+		f.arrays.shared.flags[first] = 2
+		f.arrays.observations.sharedFinals.floats[4*first] = float32(math.Inf(1))
 	case "reward":
 		f.arrays.shared.rewards[first] = math.NaN()
 	case "amp":
@@ -266,6 +274,9 @@ func (f *faker) misbehave(mode string, replies *os.File) uint32 {
 		return 0xdead
 	case "garbage":
 		replies.Write([]byte("0123456789 this is no message"))
+		return statusMessage
+	case "half":
+		replies.Write([]byte{100, 0, 0, 0, 0, 0, 0, 0, '{'})
 		return statusMessage
 	case "exception":
 		f.pending = []byte(`{"error": "Traceback: the environment is cross", "env": ` + strconv.Itoa(first) + `}`)

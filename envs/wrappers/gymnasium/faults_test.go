@@ -25,9 +25,13 @@ var misdeeds = []struct {
 	words string
 }{
 	{"exit", FaultExit, "exit status 9; it printed last:\n\tthe simulation has exploded"},
+	{"kill", FaultExit, "ended by signal: killed"},
 	{"stop", FaultStopped, "has been stopped by a signal (SIGSTOP)"},
 	{"hang", FaultTimeout, "did not finish in time"},
 	{"nan", FaultData, "environment 2: the observation has NaN in dimension 2; it must be finite"},
+	{"index", FaultData, "environment 2: the observation has -1 in dimension 3; it must be a whole number from 0 " +
+		"to 99999"},
+	{"final-nan", FaultData, "environment 2: the last observation has +Inf in dimension 0"},
 	{"reward", FaultData, "environment 2: the reward is NaN"},
 	{"amp", FaultData, "environment 2: the AMP observation has NaN in dimension 0"},
 	{"flags", FaultProtocol, "environment 2: the flags are 0x40"},
@@ -35,6 +39,7 @@ var misdeeds = []struct {
 	{"header", FaultProtocol, `wrote over the header of the shared memory: it begins with "nonsense"`},
 	{"status", FaultProtocol, "the status is 0xdead"},
 	{"garbage", FaultProtocol, "sent a message that cannot be read"},
+	{"half", FaultTimeout, "sent no message in time"},
 	{"exception", FaultException, "environment 2: Traceback: the environment is cross"},
 	{"columns", FaultProtocol, "has 1000 numbers in its infos where there is room for 64"},
 }
@@ -55,7 +60,7 @@ func unlucky(t *testing.T, mode string, change func(*Options)) *Env {
 // hurry shortens the time of the step of a misdeed that only time brings to light. It leaves the other child long
 // enough on a loaded machine.
 func hurry(e *Env, mode string) {
-	if mode == "hang" {
+	if mode == "hang" || mode == "half" {
 		e.options.Timeout = 1500 * time.Millisecond
 	}
 }
@@ -124,6 +129,18 @@ func TestReplace(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A child that is lost between a reset and its answer is replaced by one that gives the same answer.
+func TestReplaceInReset(t *testing.T) {
+	o := fake(t, 4, 2, "")
+	o.Replace = -1
+	e := open(t, o)
+	envtest.Reset(t, e, 1)
+	want := slices.Clone(envtest.Reset(t, e, 9).Observations)
+	lose(t, e, 0)
+	must.Same(t, envtest.Reset(t, e, 9).Observations, want, "observations")
+	must.Is(t, e.Replaced(), 1, "replacements")
 }
 
 // lose ends child i from outside and waits until it is gone.

@@ -11,6 +11,65 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
+// seatedExchange is the memory of one game of three agents without a writer.
+func seatedExchange() (*exchange, *child) {
+	x := &exchange{set: spaces.NewSeats(spaces.Space{}, seat("a"), seat("b"), seat("c"))}
+	x.shared = arrays{rewards: make([]float64, 3), seats: make([]uint8, 3)}
+	x.own = envs.Step{Seats: x.set.MakeSeatStep(1), Rewards: make([]float32, 1), Terminated: make([]bool, 1),
+		Truncated: make([]bool, 1)}
+	x.exact, x.out = make([]float64, 1), make([]bool, 3)
+	return x, &child{}
+}
+
+func seat(name string) spaces.Seat {
+	return spaces.Seat{Name: name, Observation: spaces.Unbounded(1), Action: spaces.NewDiscrete(2)}
+}
+
+// What a child writes of seats is checked against what they were before. Children are user code.
+func TestSeatFlags(t *testing.T) {
+	const ends, cut, acts = flagTerminated, flagTruncated, flagActive
+	for i, c := range []struct {
+		out   []bool
+		flags []uint8
+		over  bool
+		want  string // of the error; "" where the flags are right
+	}{
+		{[]bool{false, false, false}, []uint8{acts, acts, acts}, false, ""},
+		{[]bool{false, false, false}, []uint8{ends, cut, acts}, false, ""},
+		{[]bool{true, false, false}, []uint8{0, ends | cut, acts}, false, ""},
+		{[]bool{true, false, false}, []uint8{acts, ends | acts, cut | acts}, true, ""},
+		{[]bool{true, false, false}, []uint8{ends, acts, acts}, false, "agent a ends twice in a game"},
+		{[]bool{true, false, false}, []uint8{acts, acts, acts}, false, "or acts after its end"},
+		{[]bool{true, false, false}, []uint8{ends | acts, ends, ends}, true, "agent a ends twice in a game"},
+		{[]bool{false, false, false}, []uint8{0, ends | acts, acts}, false, "agent b ends twice in a game, or acts"},
+		{[]bool{false, false, false}, []uint8{ends, ends | acts, 0}, true, "the game has ended, and agent c has not"},
+		{[]bool{false, false, false}, []uint8{0, ends, 0}, false, "the game goes on, and no agent acts"},
+		{[]bool{false, false, false}, []uint8{acts, 8, 0}, false, "the flags of agent b are 0x8"},
+	} {
+		x, child := seatedExchange()
+		copy(x.out, c.out)
+		copy(x.shared.seats, c.flags)
+		x.own.Terminated[0] = c.over
+		err := x.copySeats(child, 0, commandStep)
+		if c.want != "" {
+			faulted(t, err, FaultProtocol, c.want)
+			continue
+		}
+		must.Do(t, err)
+		x.settleSeats()
+		for j, flags := range c.flags {
+			if out := !c.over && (c.out[j] || flags&(ends|cut) != 0); x.out[j] != out ||
+				x.own.Seats.Terminated[j] != (flags&ends != 0) || x.own.Seats.Truncated[j] != (flags&cut != 0) ||
+				x.own.Seats.Active[j] != (flags&acts != 0) {
+				t.Errorf("%d: agent %d is out: %t, %+v", i, j, x.out[j], x.own.Seats)
+			}
+		}
+	}
+	x, child := seatedExchange()
+	copy(x.shared.seats, []uint8{acts, ends, acts})
+	must.Refuse(t, x.copySeats(child, 0, commandReset), "")
+}
+
 // A batch with several agents in each environment (DirectMARLEnv): every number. An agent that ends before the
 // environment is reset is out until then, whatever the simulator goes on to say of it.
 func TestPeersTeam(t *testing.T) {

@@ -44,6 +44,8 @@ func (f fault) String() string { return fmt.Sprintf("%s:%s:%d", f.scenario.name,
 var kinds = []string{string(failOnce), string(failFrom), string(killAt), string(lost), string(empty), string(zeroed),
 	string(halved), string(holed), string(reordered), string(ordered)}
 
+var losses = kinds[3:] // those of a power cut
+
 // reference is an uninterrupted run: what it comes to, and its calls.
 type reference struct {
 	want  outcome
@@ -103,7 +105,7 @@ func (s scenario) chosen(r reference) (list []fault) {
 func (f fault) try(ctx context.Context, r reference, dir string) error {
 	runs := filepath.Join(dir, strings.ReplaceAll(f.String(), " ", "_"))
 	run := filepath.Join(runs, runName)
-	if slices.Index(kinds, f.kind) > 2 {
+	if slices.Contains(losses, f.kind) {
 		if err := f.cutPower(r, runs); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
@@ -110,6 +111,7 @@ type outcome map[string]string
 // outcomeOf reads a run's folder.
 func outcomeOf(run string) (outcome, error) {
 	o := outcome{}
+	var events []string
 	err := filepath.WalkDir(run, func(path string, d fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(run, path)
 		switch {
@@ -117,6 +119,9 @@ func outcomeOf(run string) (outcome, error) {
 			return err
 		case strings.Contains(name, durable.Temporary):
 			return nil // readers pass over it, and a later save removes it
+		case strings.Contains(name, "tfevents"):
+			events = append(events, path)
+			return nil
 		}
 		var text []byte
 		switch {
@@ -139,6 +144,9 @@ func outcomeOf(run string) (outcome, error) {
 		o[name] = string(text)
 		return err
 	})
+	if len(events) > 0 && err == nil {
+		o["events"], err = rowsOfEvents(events)
+	}
 	return o, err
 }
 
@@ -154,6 +162,23 @@ func rows(scalars []tracking.Scalar) string {
 		}
 	}
 	return text.String()
+}
+
+// rowsOfEvents reads event files one after another. What a later file writes again is taken from there.
+func rowsOfEvents(paths []string) (string, error) {
+	slices.Sort(paths)
+	var all []tracking.Scalar
+	for _, path := range paths {
+		scalars, err := tracking.ReadFile(path)
+		if err != nil && len(paths) == 1 { // a file that was cut off is followed by another one
+			return "", err
+		}
+		if len(scalars) > 0 {
+			all = slices.DeleteFunc(all, func(s tracking.Scalar) bool { return s.Step >= scalars[0].Step })
+		}
+		all = append(all, scalars...)
+	}
+	return rows(all), nil
 }
 
 // journalOf reads a journal without times.

@@ -120,8 +120,15 @@ class Count:
         result = self.observe(self.k, self.episode), reward, terminated.astype(flag), truncated.astype(flag)
         if self.bad == "rewards" and self.steps == 7:
             result = result[0], reward[:-1], result[2], result[3]
+        if self.steps == 7 and self.bad in ("terminated", "truncated"):
+            flags = np.array([0, 1, 0.5 if self.bad == "truncated" else np.nan, 0], np.float32)
+            result = (*result[:2], flags, result[3]) if self.bad == "terminated" else (*result[:3], flags)
+        if self.steps == 8 and self.bad == "long mask":
+            infos["_final_obs"] = np.resize(ended, n + 1)
         if self.steps == 8 and self.bad == "rows":
             infos["final_obs"] = np.append(rows, rows[:1])
+        if self.steps == 8 and self.bad == "log mask":
+            infos["final_info"]["_speed"] = np.ones(n + 1, bool)
         if self.bad == "four" and self.steps == 7:
             return result
         infos = {k: self.give(v) if k not in ("word", "log", "final_info") else v for k, v in infos.items()}
