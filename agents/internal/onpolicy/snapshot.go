@@ -2,6 +2,7 @@ package onpolicy
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -281,7 +282,7 @@ func (c *State) checkRecurrentLayers(a *archive) {
 	for _, e := range c.Flat.Entries() {
 		note(ours, e.Name)
 	}
-	for name := range a.snap.Arrays {
+	for _, name := range slices.Sorted(maps.Keys(a.snap.Arrays)) {
 		note(theirs, name)
 	}
 	for _, n := range c.networks {
