@@ -145,7 +145,7 @@ func TestMaskErrors(t *testing.T) {
 		check.RefusedAs(random.Act(in))(t, masks, want)
 	}
 	in.ActionMasks = []float32{1, 0, 0, 0, 1, 0, 1, 1, 0, 0}
-	check.Same(t, act(t, random, in), []float32{0, 2, 1, 0}, "random actions, of which the masks allow no others")
+	check.Same(t, act(t, random, in), []float32{0, 2, 1, 0}, "random actions where the masks allow one each")
 	own := newAgent(nil, func(p *models.Stochastic) models.Policy { return unmasked{p} })
 	var ignored error
 	for k := 0; k < 100 && ignored == nil; k++ { // until it draws a forbidden choice

@@ -78,8 +78,8 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// A rank that leaves is named by the others, with its reason, wherever it is among them, and so is one that ends
-// without a word.
+// The other ranks name the rank that leaves, with its reason. They also name one that ends without a reason. Each rank
+// leaves once.
 func TestLeave(t *testing.T) {
 	for leaver, reason := range []string{"the simulator has crashed", "the disk is full", ""} {
 		cfg := DefaultConfig()

@@ -88,8 +88,8 @@ func TestWorkerCorruptPeer(t *testing.T) {
 	must.Equal(t, "the journal", lines(t, mustTrain(t, newColony(4).opt).Journal()), lines(t, r.journal(t)))
 }
 
-// TestWorkerWaitsForRescue: who fails before anybody has published waits until somebody has. If nobody is left to wait
-// for it gives up with what went wrong.
+// TestWorkerWaitsForRescue: a member that fails before any member has published waits until one has. If no other member
+// is left, it gives up with its own error.
 func TestWorkerWaitsForRescue(t *testing.T) {
 	gone := errors.New("gone")
 	store := workspace.NewMemory(2)

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -26,32 +25,52 @@ func TestWrongKernels(t *testing.T) {
 	if tensor.BLASKernels() == "" || runtime.GOARCH != "amd64" {
 		t.Skip("libtorch multiplies with another library than OpenBLAS here, whose kernels gorl does not choose")
 	}
-	library := filepath.Join(t.TempDir(), "openblas.so")
-	must.Run(t, exec.Command("cc", "-O1", "-shared", "-fPIC", "-o", library, "testdata/openblas.c"))
-	kernels := func(setting string) string {
+	compile := func(name string, flags ...string) string {
+		t.Helper()
+		library := filepath.Join(t.TempDir(), name)
+		must.Run(t, exec.Command("cc", append(flags, "-O1", "-shared", "-fPIC", "-o", library,
+			"testdata/openblas.c")...))
+		return library
+	}
+	library := compile("openblas.so")
+	kernels := func(settings ...string) string {
 		t.Helper()
 		cmd := exec.Command(os.Args[0], "-test.run=^TestWrongKernels$")
-		cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
-			return strings.HasPrefix(v, "OPENBLAS_CORETYPE=")
-		}), show+"=1", "LD_PRELOAD="+library, setting)
+		for _, v := range os.Environ() {
+			if !strings.HasPrefix(v, "OPENBLAS_CORETYPE=") {
+				cmd.Env = append(cmd.Env, v)
+			}
+		}
+		cmd.Env = append(append(cmd.Env, show+"=1", "LD_PRELOAD="+library), settings...)
 		_, rest, _ := strings.Cut(must.Run(t, cmd), "kernels=")
 		line, _, _ := strings.Cut(rest, "\n")
 		return line
 	}
-	best, _, found := strings.Cut(kernels("A=1"), " ")
+	check := func(want string, settings ...string) {
+		t.Helper()
+		if got := kernels(settings...); got != want {
+			t.Errorf("with %v the kernels are %q, want %q", settings, got, want)
+		}
+	}
+	best, _, found := strings.Cut(kernels(), " ")
 	if !found {
 		t.Skipf("gorl knows no better kernels than %s for this processor", best)
 	}
+	check(best + " (checked)")
 	next, remark := "Prescott", ""
 	if best == "SkylakeX" {
 		next, remark = "Haswell", "checked; "
 	}
-	for _, test := range []struct{ want, setting string }{
-		{best + " (checked)", "A=1"},
-		{fmt.Sprintf("%s (%s%s multiplied wrongly)", next, remark, best), "WRONG=" + best},
-		{fmt.Sprintf("%s (%s%s crashed)", next, remark, best), "CRASH=" + best},
-		{"Prescott", "OPENBLAS_CORETYPE=Prescott"}, // the user's choice is not questioned
-	} {
-		must.Is(t, kernels(test.setting), test.want, "kernels with %s", test.setting)
+	check(fmt.Sprintf("%s (%s%s multiplied wrongly)", next, remark, best), "WRONG="+best)
+	check(fmt.Sprintf("%s (%s%s crashed)", next, remark, best), "CRASH="+best)
+	if best == "SkylakeX" {
+		check("Prescott (SkylakeX multiplied wrongly; Haswell crashed)", "WRONG=SkylakeX", "CRASH=Haswell")
+	}
+	check("Prescott", "OPENBLAS_CORETYPE=Prescott") // the user's choice is not questioned
+
+	library = compile("fixed.so", "-DFIXED") // which does not let others switch its kernels
+	if got := kernels(); !strings.HasPrefix(got, "Prescott (") || !strings.HasSuffix(got,
+		"Haswell cannot be switched to: to try them, set OPENBLAS_CORETYPE before the program starts)") {
+		t.Errorf("the kernels are %q", got)
 	}
 }

@@ -2,9 +2,11 @@ package amp
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"testing"
 
+	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
@@ -236,5 +238,40 @@ func TestDiscriminatorLearns(t *testing.T) {
 	a.Tracked(func(tag string, v float64) { got[tag] = v })
 	for _, tag := range []string{"Discriminator / Accuracy (motion)", "Discriminator / Accuracy (policy)"} {
 		check.Not(t, !(got[tag] >= 0.8), "%s is %g", tag, got[tag])
+	}
+}
+
+// A graph with operations of the engine and of libtorch adds gradients up in one order, however many nodes either made
+// before: equal agents stay equal, bit for bit.
+func TestMaskedUpdatesRepeat(t *testing.T) {
+	runtime.LockOSThread() // libtorch counts nodes by thread
+	defer runtime.UnlockOSThread()
+	updated := func(settings map[string]any) *checkpoint.Snapshot {
+		a := newAgent(t, plain, 2, settings)
+		defer a.Close()
+		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 4)...), 2)
+		return agenttest.Snapshot(t, a)
+	}
+	masked := map[string]any{"discriminator_masked_features": "1"}
+	want := updated(masked)
+	for name, others := range map[string]func(){
+		"the engine's": func() {
+			for range 20 {
+				updated(nil)
+			}
+		},
+		"libtorch's": func() {
+			s := tensortest.WithGrad(t, tensor.CPU)
+			for range 20_000 {
+				x := s.RequireGrad(s.Ones(2))
+				s.Grad(s.Sum(s.Exp(x)), true, x)
+				s.Reset()
+			}
+		},
+	} {
+		others()
+		if d := agenttest.Differences(want, updated(masked)); len(d) > 0 {
+			t.Errorf("after nodes of %s, %q differ", name, d)
+		}
 	}
 }

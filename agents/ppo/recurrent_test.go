@@ -165,8 +165,8 @@ func TestFinalValuesRemember(t *testing.T) {
 	}
 }
 
-// TestEvaluationRemembers: evaluation begins without memory, goes on with each Act, and begins anew in the environments
-// whose episodes Record says have ended.
+// TestEvaluationRemembers: evaluation begins without memory, and each Act goes on with it. Record resets the memory of
+// the environments whose episodes have ended.
 func TestEvaluationRemembers(t *testing.T) {
 	a := newRecurrent(t, remembering["both"], map[string]any{"observation_preprocessor": nil})
 	w := agenttest.NewWorld(plain, agenttest.Seeds(4, envs)...)
@@ -174,22 +174,22 @@ func TestEvaluationRemembers(t *testing.T) {
 	act := func() []float32 { return slices.Clone(check.Get(a.Act(w.Now()))(t)) }
 	a.SetTraining(false)
 	first, second := act(), act()
-	anew := func(after string, actions []float32, want ...bool) { // environment by environment
+	forgotten := func(after string, actions []float32, want ...bool) { // of each environment
 		t.Helper()
-		for i, anew := range want {
+		for i, reset := range want {
 			equal := slices.Equal(actions[2*i:2*i+2], first[2*i:2*i+2])
-			check.Is(t, equal, anew, "%s environment %d begins anew", after, i)
+			check.Is(t, equal, reset, "%s environment %d has no memory", after, i)
 		}
 	}
-	anew("after a step", second, false, false, false)
+	forgotten("after a step", second, false, false, false)
 	transition := w.Clone().Step(second)
 	transition.Terminated, transition.Truncated = []bool{false, true, false}, []bool{false, false, true}
 	must(t, a.Record(transition))
-	anew("after ends of episodes", act(), false, true, true)
+	forgotten("after ends of episodes", act(), false, true, true)
 	a.ResetHidden(1)
-	anew("after a reset of one", act(), false, true, false)
+	forgotten("after a reset of one", act(), false, true, false)
 	a.ResetHidden()
-	anew("after a reset", act(), true, true, true)
+	forgotten("after a reset", act(), true, true, true)
 }
 
 // A checkpoint of networks with memory, or of another architecture, is refused with what both agents have, and nothing

@@ -1,6 +1,7 @@
 // What TestWrongKernels puts before the real OpenBLAS: a library that does not know the processor, whose kernels named
 // in WRONG multiply wrongly beyond 32 rows, and those named in CRASH do not run on the processor at all. Kernels that are
-// taken into use without a call of their init crash, too.
+// taken into use without a call of their init crash, too. Compiled with FIXED, the library does not export the tables of its
+// kernels.
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,10 +14,15 @@ typedef struct {
 
 static void multiply(void) {}
 
+#ifdef FIXED
+#define TABLE static table
+#else
+#define TABLE table
+#endif
 #define KERNELS(symbol, name)                                     \
-	table symbol;                                             \
+	TABLE symbol;                                             \
 	static void init_##symbol(void);                          \
-	table symbol = {0, multiply, init_##symbol, name};        \
+	TABLE symbol = {0, multiply, init_##symbol, name};        \
 	static void init_##symbol(void) { symbol.sizes = 64; }
 KERNELS(gotoblas_PRESCOTT, "Prescott")
 KERNELS(gotoblas_HASWELL, "Haswell")

@@ -2,6 +2,7 @@ package gymnasium
 
 import (
 	"encoding/json"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -71,6 +72,29 @@ func TestSimulatorsMotionSourceEqualsIsaacLab(t *testing.T) {
 	source := must.Get(NewMotionSource(e, clip))(t)
 	rows := must.Get(source.CollectReferenceMotions(64, rand.New(rand.NewPCG(1, 2))))(t)
 	must.Not(t, e.Spaces().AMPObservation.Check(rows, 64) != nil, "%d values of reference motion", len(rows))
+}
+
+// A task may have the group by itself.
+func TestSimulatorsAMPGroupOfTask(t *testing.T) {
+	clip := must.Get(motions.Trot(0.8))(t)
+	o := isaacDogs(t, clip, "Standin-Dog-Own-v0")
+	maps.Copy(o.Kwargs, map[string]any{"observations.amp.joints.noise": 0.1,
+		"observations.amp.joints.history_length": 3, "term": "last_action"})
+	e := open(t, o)
+	var joints []string
+	for _, part := range []string{"_hip", "_calf"} { // the order of the simulator
+		for _, leg := range []string{"FR", "FL", "RR", "RL"} {
+			joints = append(joints, leg+part)
+		}
+	}
+	want := &ampGroupJSON{Step: 0.02, Terms: []ampTermJSON{
+		{Name: "joints", Function: "joint_pos", Width: 24, History: 3, Flat: true, Changes: []string{"noise"},
+			Asset: "robot", Joints: joints},
+		{Name: "height", Function: "last_action", Width: 12, Changes: []string{}, Asset: "robot"}}}
+	must.Match(t, want, e.about.AMPGroup, "the group")
+	must.Is(t, e.Spaces().AMPObservation.Width(), 36, "AMP observations")
+	o.AMPGroup.Terms = []string{"joint_pos"}
+	must.Refused(New(o))(t, "has a group 'amp' of observations already")
 }
 
 // What clips do not give is named, and bad settings are refused before Python starts.

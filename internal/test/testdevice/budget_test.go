@@ -117,9 +117,9 @@ func TestLaunches(t *testing.T) {
 		}
 		two, four := launches(2), launches(4)
 		if each := (four - two) / 2; each > limit[0] {
-			t.Errorf("%s: %d launches a minibatch, more than %d", v.name, each, limit[0])
+			t.Errorf("%s: %d launches for each minibatch, want at most %d", v.name, each, limit[0])
 		} else {
-			t.Logf("%s: %d launches a minibatch, %d beside them", v.name, each, two-2*each)
+			t.Logf("%s: %d launches for each minibatch, %d for the rest of the update", v.name, each, two-2*each)
 		}
 	}
 }

@@ -1,7 +1,5 @@
 """Games for the tests of the bridge to PettingZoo, whose every number can be foretold."""
 
-import os
-
 import numpy as np
 from gymnasium import spaces
 from pettingzoo import AECEnv, ParallelEnv
@@ -68,16 +66,11 @@ class Lives(ParallelEnv):
             self.agents = ["a_0"] + self.agents
         if self.goes_wrong("stranger"):
             self.agents = self.agents + ["d_0"]
-        if self.goes_wrong("exception"):
-            raise RuntimeError("the game is cross")
-        if self.goes_wrong("exit"):
-            os._exit(4)
         there = list(self.agents)
         rewards = {a: k + 0.5 * i for i, a in enumerate(there)}
         terminated = {a: (a, k) in (("a_0", 2), ("c_0", 4)) for a in there}
         truncated = {a: k == 5 for a in there}
-        if self.bad != "stays":
-            self.agents = [a for a in there if not terminated[a] and not truncated[a]]
+        self.agents = [a for a in there if not terminated[a] and not truncated[a]]
         if self.goes_wrong("leaves"):
             self.agents = ["c_0"]
         if self.goes_wrong("reward"):
@@ -145,8 +138,6 @@ class Turns(AECEnv):
             if self.k == 5 and self.bad == "selects":
                 self.agent_selection = "x_1"
             self._deads_step_first()
-            if self.k == 5 and self.bad == "stranger":
-                self.agents.append("x_9")
         self.infos = {a: {"action_mask": self.mask(a)} for a in self.agents}
 
 
