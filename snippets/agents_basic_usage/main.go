@@ -29,44 +29,25 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := cartPole(ctx, *ppoSteps, *seed); err != nil {
-		log.Fatal(err)
-	}
-	if err := walker(ctx, *ampSteps, *seed); err != nil {
-		log.Fatal(err)
-	}
-}
 
-func cartPole(ctx context.Context, timesteps int, seed int64) error {
-	env, err := classic.NewCartPole(classic.Config{NumEnvs: 16, Seed: seed})
-	if err != nil {
-		return err
-	}
-	defer env.Close()
-	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: seed, // policy and value
+	poles, err := classic.NewCartPole(classic.Config{NumEnvs: 16, Seed: *seed})
+	check(err)
+	balance, err := ppo.New(ppo.Options{
+		Spaces: poles.Spaces(), Models: ppo.MLPs(poles.Spaces(), []int{64, 64}, "tanh"), Seed: *seed, // policy and value
 		Dict: map[string]any{
 			"rollouts": 64, "learning_epochs": 6, "mini_batches": 4,
 			"learning_rate": 1e-3, "discount_factor": 0.99, "lambda": 0.95, // skrl 1.4's name of gae_lambda
 			"value_loss_scale": 0.5, "value_preprocessor": "RunningStandardScaler",
 		},
 	})
-	if err != nil {
-		return err
-	}
-	defer agent.Close()
-	return trainAndShow(ctx, env, agent, timesteps, seed)
-}
+	check(err)
+	trainAndShow(ctx, poles, balance, *ppoSteps, *seed)
 
-func walker(ctx context.Context, timesteps int, seed int64) error {
-	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 64, Seed: seed})
-	if err != nil {
-		return err
-	}
-	defer env.Close()
-	agent, err := amp.New(amp.Options{
-		Spaces: env.Spaces(), Motions: env, Seed: seed,
-		Models: amp.MLPs(env.Spaces(), []int{128, 64}, "elu"), // policy, value and discriminator
+	walkers, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 64, Seed: *seed})
+	check(err)
+	walk, err := amp.New(amp.Options{
+		Spaces: walkers.Spaces(), Motions: walkers, Seed: *seed,
+		Models: amp.MLPs(walkers.Spaces(), []int{128, 64}, "elu"), // policy, value and discriminator
 		Dict: map[string]any{
 			"rollouts": 32, "learning_epochs": 4, "mini_batches": 4,
 			"learning_rate": 3e-4, "discount_factor": 0.97, "grad_norm_clip": 1.0,
@@ -77,27 +58,25 @@ func walker(ctx context.Context, timesteps int, seed int64) error {
 			"discriminator_batch_size": 512,
 		},
 	})
-	if err != nil {
-		return err
-	}
-	defer agent.Close()
-	return trainAndShow(ctx, env, agent, timesteps, seed)
+	check(err)
+	trainAndShow(ctx, walkers, walk, *ampSteps, *seed)
 }
 
-// trainAndShow works with any agent in any environment.
-func trainAndShow(ctx context.Context, env envs.Env, agent agents.Agent, timesteps int, seed int64) error {
+// trainAndShow works with any agent in any environment, and closes both.
+func trainAndShow(ctx context.Context, env envs.Env, agent agents.Agent, timesteps int, seed int64) {
+	defer env.Close()
+	defer agent.Close()
 	trainer, err := trainers.New(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed})
-	if err != nil {
-		return err
-	}
-	if err := trainer.Train(ctx); err != nil {
-		return err
-	}
+	check(err)
+	check(trainer.Train(ctx))
 	result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: env.NumEnvs(), Seed: seed})
-	if err != nil {
-		return err
-	}
+	check(err)
 	fmt.Printf("%s: %d episodes of %.1f steps on average, return %.1f\n", agent.Name(), result.Episodes, result.Length,
 		result.Return)
-	return nil
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }

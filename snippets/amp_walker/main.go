@@ -41,42 +41,32 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *timesteps, *seed, *memory); err != nil {
-		log.Fatal(err)
-	}
-}
 
-func run(ctx context.Context, timesteps int, seed int64, memory bool) error {
-	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 64, Seed: seed, HideVelocities: memory})
-	if err != nil {
-		return err
-	}
+	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 64, Seed: *seed, HideVelocities: *memory})
+	check(err)
 	defer env.Close()
 	settings, networks := config(), amp.MLPs(env.Spaces(), []int{128, 64}, "elu") // policy, value, discriminator
-	if memory {
+	if *memory {
 		networks = amp.Recurrent(env.Spaces(), models.GRU(64), []int{128, 64}, "elu")
 		settings["state_preprocessor"] = "RunningStandardScaler" // of what the value network sees
 	}
-	agent, err := amp.New(amp.Options{Spaces: env.Spaces(), Motions: env, Dict: settings, Seed: seed, Models: networks})
-	if err != nil {
-		return err
-	}
+	agent, err := amp.New(amp.Options{Spaces: env.Spaces(), Motions: env, Dict: settings, Seed: *seed, Models: networks})
+	check(err)
 	defer agent.Close()
 	bars := progress.New(os.Stderr, progress.Options{})
-	trainer, err := trainers.New(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Progress: bars})
-	if err != nil {
-		return err
-	}
+	trainer, err := trainers.New(env, agent, trainers.Config{Timesteps: *timesteps, Seed: *seed, Progress: bars})
+	check(err)
 	err = trainer.Train(ctx)
 	bars.Wait()
-	if err != nil {
-		return err
-	}
-	result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 64, Seed: seed})
-	if err != nil {
-		return err
-	}
+	check(err)
+	result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 64, Seed: *seed})
+	check(err)
 	fmt.Printf("length %.1f of 300  return %.1f  speed %.2f m/s  joint error %.3f rad\n",
 		result.Length, result.Return, result.Metrics["speed"], result.Metrics["joint_error"])
-	return nil
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }

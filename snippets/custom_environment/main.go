@@ -23,55 +23,39 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *timesteps, *seed); err != nil {
-		log.Fatal(err)
-	}
-}
 
-// environment is a batch of n points whose episodes are cut after 10 s.
-func environment(n int, seed int64) (*wrappers.Parallel, error) {
-	return wrappers.NewParallel(n, func(int) (envs.Single, error) {
+	// A batch of 32 points whose episodes are cut after 10 s.
+	env, err := wrappers.NewParallel(32, func(int) (envs.Single, error) {
 		return wrappers.NewTimeLimit(&reach{}, 100)
-	}, wrappers.ParallelOptions{Seed: seed, Workers: 1})
-}
-
-func run(ctx context.Context, timesteps int, seed int64) error {
-	env, err := environment(32, seed)
-	if err != nil {
-		return err
-	}
+	}, wrappers.ParallelOptions{Seed: *seed, Workers: 1})
+	check(err)
 	defer env.Close()
-	if err := envs.Check(env, 300, seed); err != nil { // does the environment keep the contract?
-		return err
-	}
+	check(envs.Check(env, 300, *seed)) // does the environment keep the contract?
 	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{32, 32}, "tanh"), Seed: seed,
+		Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{32, 32}, "tanh"), Seed: *seed,
 		Dict: map[string]any{
 			"rollouts": 32, "learning_epochs": 6, "mini_batches": 4, "learning_rate": 1e-3, "discount_factor": 0.97,
 			"value_loss_scale":         0.5,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
 		},
 	})
-	if err != nil {
-		return err
-	}
+	check(err)
 	defer agent.Close()
-	trainer, err := trainers.New(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed})
-	if err != nil {
-		return err
-	}
-	for _, when := range []string{"before", "after"} {
-		if when == "after" {
-			if err := trainer.Train(ctx); err != nil {
-				return err
-			}
-		}
-		result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 64, Seed: seed})
-		if err != nil {
-			return err
-		}
+	trainer, err := trainers.New(env, agent, trainers.Config{Timesteps: *timesteps, Seed: *seed})
+	check(err)
+	evaluate := func(when string) {
+		result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 64, Seed: *seed})
+		check(err)
 		fmt.Printf("%s training: %3.0f%% of the goals reached, in %.0f steps on average\n", when,
 			100*result.Metrics["reached"], result.Length)
 	}
-	return nil
+	evaluate("before")
+	check(trainer.Train(ctx))
+	evaluate("after")
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }

@@ -32,103 +32,64 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *timesteps, *seed, *out); err != nil {
-		log.Fatal(err)
-	}
-}
 
-func run(ctx context.Context, timesteps int, seed int64, out string) error {
-	env, err := classic.NewPendulum(classic.Config{NumEnvs: 16, Seed: seed})
-	if err != nil {
-		return err
-	}
+	env, err := classic.NewPendulum(classic.Config{NumEnvs: 16, Seed: *seed})
+	check(err)
 	defer env.Close()
 	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: seed,
+		Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: *seed,
 		Dict: map[string]any{
 			"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "learning_rate": 1e-3, "discount_factor": 0.9,
 			"value_loss_scale": 0.5, "rewards_shaper_scale": 0.1,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
 		},
 	})
-	if err != nil {
-		return err
-	}
+	check(err)
 	defer agent.Close()
 	trainer, err := trainers.New(env, agent,
-		trainers.Config{Timesteps: timesteps, Seed: seed, Directory: filepath.Dir(out), Name: filepath.Base(out)})
-	if err != nil {
-		return err
-	}
-	if err := trainer.Train(ctx); err != nil {
-		return err
-	}
-	policy, err := export(filepath.Join(trainer.Dir(), "checkpoints"), out)
-	if err != nil {
-		return err
-	}
-	return compare(env, agent, policy)
-}
+		trainers.Config{Timesteps: *timesteps, Seed: *seed, Directory: filepath.Dir(*out), Name: filepath.Base(*out)})
+	check(err)
+	check(trainer.Train(ctx))
 
-// export takes the policy out of the newest checkpoint and writes it twice.
-func export(checkpoints, out string) (*infer.Policy, error) {
-	store, err := checkpoint.NewStore(checkpoints, checkpoint.Options{})
-	if err != nil {
-		return nil, err
-	}
+	// The policy of the newest checkpoint, in both forms.
+	store, err := checkpoint.NewStore(filepath.Join(trainer.Dir(), "checkpoints"), checkpoint.Options{})
+	check(err)
 	saved, _, err := store.Latest()
-	if err != nil {
-		return nil, err
-	}
+	check(err)
 	policy, err := infer.Load(saved.Path)
-	if err != nil {
-		return nil, err
-	}
-	alone, model := filepath.Join(out, "policy.safetensors"), filepath.Join(out, "policy.onnx")
-	if err := policy.WriteFile(alone); err != nil {
-		return nil, err
-	}
-	if err := onnx.WriteFile(model, policy, onnx.Options{Name: "pendulum"}); err != nil {
-		return nil, err
-	}
+	check(err)
+	alone, model := filepath.Join(*out, "policy.safetensors"), filepath.Join(*out, "policy.onnx")
+	check(policy.WriteFile(alone))
+	check(onnx.WriteFile(model, policy, onnx.Options{Name: "pendulum"}))
 	fmt.Printf("checkpoint %d bytes", saved.Manifest.Size)
 	for _, path := range []string{alone, model} {
 		info, err := os.Stat(path)
-		if err != nil {
-			return nil, err
-		}
+		check(err)
 		fmt.Printf(", %s %d", filepath.Base(path), info.Size())
 	}
 	fmt.Println()
-	return policy, nil
+	compare(env, agent, policy)
 }
 
 // compare plays an episode by the policy and asks the agent what it would have done.
-func compare(env envs.Env, agent *ppo.Agent, policy *infer.Policy) error {
+func compare(env envs.Env, agent *ppo.Agent, policy *infer.Policy) {
 	agent.SetTraining(false)
 	step, err := env.Reset(7)
-	if err != nil {
-		return err
-	}
+	check(err)
 	actions := make([]float32, env.NumEnvs()*env.Spaces().Action.Width())
 	worst, reward, spent := 0.0, 0.0, time.Duration(0)
 	const steps = 200
 	for range steps {
 		start := time.Now()
-		if err := policy.ActBatch(step.Observations, actions); err != nil {
-			return err
-		}
+		check(policy.ActBatch(step.Observations, actions))
 		spent += time.Since(start)
 		want, err := agent.Act(trainers.Observation(step))
-		if err != nil {
-			return err
-		}
+		check(err)
 		for i := range actions {
 			worst = max(worst, math.Abs(float64(actions[i]-want[i])))
 		}
-		if step, err = env.Step(actions); err != nil {
-			return err
-		}
+		step, err = env.Step(actions)
+		check(err)
 		for _, r := range step.Rewards {
 			reward += float64(r)
 		}
@@ -136,5 +97,10 @@ func compare(env envs.Env, agent *ppo.Agent, policy *infer.Policy) error {
 	fmt.Printf("return %.1f by the policy alone, %v an action\n", reward/float64(env.NumEnvs()),
 		(spent / time.Duration(steps*env.NumEnvs())).Round(100*time.Nanosecond))
 	fmt.Printf("agent and policy differ by %.1g at most\n", worst)
-	return nil
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }

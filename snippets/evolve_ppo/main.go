@@ -29,7 +29,6 @@ import (
 	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tensor"
-	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -48,19 +47,8 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	switch err := run(ctx); {
-	case errors.Is(err, context.Canceled):
-		fmt.Printf("Stopped. The whole population is in %s; continue with -resume.\n", *out)
-	case err != nil:
-		log.Fatal(err)
-	}
-}
-
-func run(ctx context.Context) error {
 	if _, err := os.Stat(*out); err == nil && !*resume { // an earlier run is kept, out of the way
-		if err := os.Rename(*out, *out+"-"+time.Now().Format("060102-150405")); err != nil {
-			return err
-		}
+		check(os.Rename(*out, *out+"-"+time.Now().Format("060102-150405")))
 	}
 	mutations := evolution.DefaultMutations()
 	mutations.NoMutation, mutations.Architecture, mutations.Parameters, mutations.RLHP = 0.2, 0.3, 0.1, 0.4
@@ -77,8 +65,7 @@ func run(ctx context.Context) error {
 			Directory: filepath.Join(*out, "population"),
 			Progress: func(u pbt.Update) {
 				if u.Event != nil && u.Event.HasObjective && u.Status.Member == *members-1 {
-					fmt.Fprintf(os.Stderr, "generation %d: %d of %d environment steps\n",
-						u.Event.Iteration, u.Event.Steps, *steps)
+					log.Printf("generation %d: %d of %d environment steps", u.Event.Iteration, u.Event.Steps, *steps)
 				}
 			},
 			New: func(m pbt.Member) (pbt.Trainee, error) { return member(m) },
@@ -86,44 +73,28 @@ func run(ctx context.Context) error {
 		Mutations: &mutations,
 		SaveElite: true, ElitePath: filepath.Join(*out, "elite"),
 	})
-	if err != nil {
-		return err
-	}
+	check(err)
 	defer e.Close()
 	best, err := e.Train(ctx)
-	if err != nil {
-		return err
+	if errors.Is(err, context.Canceled) {
+		fmt.Printf("Stopped. The whole population is in %s; continue with -resume.\n", *out)
+		return
 	}
+	check(err)
 
 	elite, err := evolution.Build(member, best.Snapshot, *seed)
-	if err != nil {
-		return err
-	}
+	check(err)
 	defer elite.Close()
 	result, err := elite.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 64, Seed: *seed})
-	if err != nil {
-		return err
-	}
+	check(err)
 	history, err := journal.NewHistory(e.Population().Journal())
-	if err != nil {
-		return err
-	}
-	if err := report.Write(*out, history, report.Options{}); err != nil {
-		return err
-	}
-	if err := e.WriteTable(os.Stdout); err != nil {
-		return err
-	}
-	fmt.Printf("\nElite: member %d of generation %d, %s, learning rate %.2g. Return %.1f over %d episodes.\n\n",
+	check(err)
+	check(report.Write(*out, history, report.Options{}))
+	check(e.WriteTable(os.Stdout))
+	fmt.Printf("\nElite: member %d of generation %d, %s, learning rate %.2g. Return %.1f over %d episodes.\n"+
+		"Fitness, hyperparameters, networks and lineage: %s. Weights and architecture of the elite: %s.\n",
 		best.Member, best.Iteration, e.Evolver().Architecture(best.Snapshot), best.Hyperparameters["learning_rate"],
-		result.Return, result.Episodes)
-	return tracking.Table(os.Stdout, []string{"written", "what it is"}, [][]string{
-		{filepath.Join(*out, report.PageFile),
-			"the page: fitness, hyperparameters, networks, and who continued from whom"},
-		{filepath.Join(*out, "elite"), "the elite's weights and architecture"},
-		{filepath.Join(*out, "population", "000", journal.File),
-			"every selection and mutation of member 0, one a line"},
-	})
+		result.Return, result.Episodes, filepath.Join(*out, report.PageFile), filepath.Join(*out, "elite"))
 }
 
 // member builds an agent: at first with one hidden layer of four nodes, later with what it has evolved to.
@@ -150,4 +121,10 @@ func member(m pbt.Member) (*trainers.Trainee, error) {
 			Seed:   m.Seed,
 		})
 	}, trainers.Config{Seed: m.Seed, SaveBuffers: true})
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }

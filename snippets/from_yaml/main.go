@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -20,7 +21,6 @@ import (
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/preset"
 	"github.com/gorl-dev/gorl/tensor"
-	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -35,83 +35,51 @@ var (
 func main() {
 	tensor.TuneAllocator()
 	population := flag.Bool("population", false, "train a population of pendulums instead of a walker")
-	path := flag.String("config", "", "a YAML `file` (default: one of the two built-in files)")
 	envs := flag.Int("envs", 0, "environments of each agent (default 64 walkers, 16 pendulums)")
 	steps := flag.Int("steps", 0, "timesteps of the agent, or environment steps of each member, instead of the file's")
-	interval := flag.Int64("interval", 0, "environment steps between the population's decisions instead of the file's")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-
-	data, numEnvs, err := walkerAMP, 64, error(nil)
 	if *population {
-		data, numEnvs = pendulumPopulation, 16
-	}
-	if *envs > 0 {
-		numEnvs = *envs
-	}
-	if *path != "" {
-		data, err = os.ReadFile(*path)
-	}
-	switch {
-	case err != nil:
-	case *population:
-		err = trainPopulation(ctx, data, numEnvs, *interval, int64(*steps))
-	default:
-		err = trainAgent(ctx, data, numEnvs, *steps)
-	}
-	if err != nil {
-		log.Fatal(err)
+		trainPopulation(ctx, cmp.Or(*envs, 16), int64(*steps))
+	} else {
+		trainAgent(ctx, cmp.Or(*envs, 64), *steps)
 	}
 }
 
 // trainAgent trains one agent on walkers.
-func trainAgent(ctx context.Context, data []byte, numEnvs, timesteps int) error {
+func trainAgent(ctx context.Context, numEnvs, timesteps int) {
 	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: numEnvs})
-	if err != nil {
-		return err
-	}
+	check(err)
 	defer env.Close()
 	bars := progress.New(os.Stderr, progress.Options{})
 	// What YAML cannot say, or the flags replace.
-	trainer, err := trainers.FromYAML(data, env, func(c *trainers.Config) {
+	trainer, err := trainers.FromYAML(walkerAMP, env, func(c *trainers.Config) {
 		c.Progress = bars
-		if timesteps > 0 {
-			c.Timesteps = timesteps
-		}
+		c.Timesteps = cmp.Or(timesteps, c.Timesteps)
 	})
-	if err != nil {
-		return err
-	}
+	check(err)
 	defer trainer.Agent().Close()
 	err = errors.Join(trainer.Train(ctx), trainer.Close())
 	bars.Wait()
-	if err != nil {
-		return err
-	}
+	check(err)
 	fmt.Printf("%s trained for %d timesteps: mean episode length %.1f; run in %s\n",
 		trainer.Agent().Name(), trainer.Timestep(), trainer.Metrics()["episode.length"], trainer.Dir())
-	return nil
 }
 
 // trainPopulation trains a population of pendulums. The section pbt of the file makes its options, the other sections
 // make each member.
-func trainPopulation(ctx context.Context, data []byte, numEnvs int, interval, total int64) (err error) {
-	settings, err := preset.FromYAML(data)
-	if err != nil {
-		return err
-	}
+func trainPopulation(ctx context.Context, numEnvs int, total int64) {
+	settings, err := preset.FromYAML(pendulumPopulation)
+	check(err)
 	for _, note := range settings.Notes {
 		fmt.Println(note)
 	}
 	options := settings.Options
-	if interval > 0 {
-		options.IntervalSteps = interval
+	if total > 0 { // two intervals
+		options.TotalSteps, options.IntervalSteps = total, total/2
 	}
-	if total > 0 {
-		options.TotalSteps = total
-	}
-	options.Directory, options.ProgressSteps = settings.Folder(), min(8192, options.IntervalSteps)
+	options.Directory = settings.Folder()
 	options.New = func(m pbt.Member) (pbt.Trainee, error) {
 		env, err := classic.NewPendulum(classic.Config{NumEnvs: numEnvs, Seed: m.Seed})
 		if err != nil {
@@ -123,32 +91,23 @@ func trainPopulation(ctx context.Context, data []byte, numEnvs int, interval, to
 		}
 		return trainer.Trainee(), nil
 	}
-	display := progress.New(os.Stderr, progress.Options{LineEvery: 0.25})
-	var bars []tracking.Bar
-	for id := range options.Members {
-		bars = append(bars, display.Bar(fmt.Sprintf("member %d", id), options.TotalSteps))
-	}
 	options.Progress = func(u pbt.Update) {
-		if u.Event == nil {
-			bars[u.Status.Member].Set(u.Status.Steps, fmt.Sprintf("return %7.1f", u.Metrics["episode.return"]))
+		if u.Event != nil {
+			log.Printf("member %d: %d steps, return %.1f", u.Status.Member, u.Status.Steps, u.Metrics["episode.return"])
 		}
 	}
-
 	population, err := pbt.New(options)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, population.Close()) }()
+	check(err)
+	defer population.Close()
 	best, err := population.Train(ctx)
-	display.Wait()
-	if err != nil {
-		return err
-	}
-	if err := population.Table().Write(os.Stdout); err != nil {
-		return err
-	}
-	fmt.Printf("\nBest: member %d after %d environment steps, %s %.1f. The journal is in %s.\n",
-		best.Member, best.Steps,
+	check(err)
+	check(population.Table().Write(os.Stdout))
+	fmt.Printf("\nBest: member %d after %d environment steps, %s %.1f. The journal is in %s.\n", best.Member, best.Steps,
 		options.Objective, best.Objective, options.Directory)
-	return nil
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }

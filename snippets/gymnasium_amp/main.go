@@ -40,11 +40,8 @@ func main() {
 	defer stop()
 	err := run(ctx, *timesteps, *seed, *style, *python)
 	if errors.Is(err, gymnasium.ErrNoPython) {
-		fmt.Println(err)
-		fmt.Println("\nSkipped. `make peers` sets up such a Python, and -python names another.")
-		return
-	}
-	if err != nil {
+		fmt.Printf("%v\n\nSkipped. `make peers` sets up such a Python, and -python names another.\n", err)
+	} else if err != nil {
 		log.Fatal(err)
 	}
 }
@@ -57,14 +54,6 @@ func defaultPython() string {
 	return "python3"
 }
 
-// unpack writes fish.py to a folder, so that the program runs from anywhere.
-func unpack() (dir string, err error) {
-	if dir, err = os.MkdirTemp("", "gymnasium_amp-"); err != nil {
-		return "", err
-	}
-	return dir, os.CopyFS(dir, environment)
-}
-
 // readClip has fish.py write its reference motion, and reads it: one column, the place across the course.
 func readClip(ctx context.Context, python, dir string) (*motions.Clip, error) {
 	command := exec.CommandContext(ctx, python, "fish.py")
@@ -75,10 +64,14 @@ func readClip(ctx context.Context, python, dir string) (*motions.Clip, error) {
 	return motions.Load(filepath.Join(dir, "undulation.json"))
 }
 
-func run(ctx context.Context, timesteps int, seed int64, style float64, python string) (err error) {
-	dir, err := unpack()
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+func run(ctx context.Context, timesteps int, seed int64, style float64, python string) error {
+	// fish.py goes to a folder of its own, so that the program runs from anywhere.
+	dir, err := os.MkdirTemp("", "gymnasium_amp-")
 	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.CopyFS(dir, environment); err != nil {
 		return err
 	}
 	env, err := gymnasium.New(gymnasium.Options{

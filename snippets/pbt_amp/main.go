@@ -49,20 +49,8 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	switch err := run(ctx); {
-	case errors.Is(err, context.Canceled):
-		fmt.Printf("Stopped. Everything so far is in %s; continue with -resume.\n", *out)
-	case err != nil:
-		log.Fatal(err)
-	}
-}
-
-func run(ctx context.Context) error {
-	if !*resume { // an earlier run is kept, out of the way
-		err := os.Rename(*out, *out+"-"+time.Now().Format("060102-150405"))
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
+	if _, err := os.Stat(*out); err == nil && !*resume { // an earlier run is kept, out of the way
+		check(os.Rename(*out, *out+"-"+time.Now().Format("060102-150405")))
 	}
 	display := progress.New(os.Stderr, progress.Options{LineEvery: 0.25})
 	bars := map[int]tracking.Bar{}
@@ -95,17 +83,16 @@ func run(ctx context.Context) error {
 		},
 		New: func(m pbt.Member) (pbt.Trainee, error) { return member(m.Seed) },
 	})
-	if err != nil {
-		return err
-	}
+	check(err)
 	defer population.Close()
-
 	best, err := population.Train(ctx)
 	display.Wait()
-	if err != nil {
-		return err
+	if errors.Is(err, context.Canceled) {
+		fmt.Printf("Stopped. Everything so far is in %s; continue with -resume.\n", *out)
+		return
 	}
-	return summarise(population, best)
+	check(err)
+	summarise(population, best)
 }
 
 // settings are those that all members share.
@@ -132,55 +119,40 @@ func member(seed int64) (*trainers.Trainee, error) {
 }
 
 // summarise evaluates the best member and writes the table, the page and the film.
-func summarise(population *pbt.Population, best *pbt.Result) error {
+func summarise(population *pbt.Population, best *pbt.Result) {
 	walker, err := member(*seed)
-	if err != nil {
-		return err
-	}
+	check(err)
 	defer walker.Close()
-	if err := walker.Restore(best.Snapshot); err != nil {
-		return err
-	}
+	check(walker.Restore(best.Snapshot))
 	result, err := walker.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 64, Seed: *seed})
-	if err != nil {
-		return err
-	}
-	film := filepath.Join(*out, "walk.gif")
+	check(err)
 	history, err := journal.NewHistory(population.Journal())
-	if err != nil {
-		return err
-	}
-	if err := report.Write(*out, history, report.Options{}); err != nil {
-		return err
-	}
+	check(err)
+	check(report.Write(*out, history, report.Options{}))
 	policy, err := infer.FromSnapshot(best.Snapshot)
-	if err != nil {
-		return err
-	}
-	cfg := mujoco.FilmConfig{Seed: *seed, Title: "best of the population"}
-	if err := mujoco.WalkerFilm(film, policy.Act, cfg); err != nil {
-		return err
-	}
+	check(err)
+	film := filepath.Join(*out, "walk.gif")
+	check(mujoco.WalkerFilm(film, policy.Act, mujoco.FilmConfig{Seed: *seed, Title: "best of the population"}))
 	store, err := checkpoint.NewStore(filepath.Join(*out, "best"), checkpoint.Options{})
-	if err != nil {
-		return err
-	}
+	check(err)
 	weights, err := store.Save(fmt.Sprintf("walker_%d", best.Steps), best.Steps, best.Snapshot)
-	if err != nil && !errors.Is(err, os.ErrExist) {
-		return err
-	}
+	check(err)
 	fmt.Println()
-	if err := population.Table().Write(os.Stdout); err != nil {
-		return err
-	}
+	check(population.Table().Write(os.Stdout))
 	fmt.Printf("\nBest: member %d after %d environment steps. Evaluated over %d episodes: length %.1f of 300, "+
 		"return %.1f, speed %.2f m/s, joint error %.3f rad.\n\n",
 		best.Member, best.Steps, result.Episodes, result.Length, result.Return,
 		result.Metrics["speed"], result.Metrics["joint_error"])
-	return tracking.Table(os.Stdout, []string{"written", "what it is"}, [][]string{
+	check(tracking.Table(os.Stdout, []string{"written", "what it is"}, [][]string{
 		{film, "the best walker beside the reference gait"},
 		{filepath.Join(*out, report.PageFile), "the page of the population: who copied whom and why, and all curves"},
 		{weights, "the best member's weights"},
 		{filepath.Join(*out, "population", "000", "journal.jsonl"), "every decision about member 0, one a line"},
-	})
+	}))
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }

@@ -48,15 +48,6 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	switch err := run(ctx); {
-	case errors.Is(err, context.Canceled):
-		fmt.Printf("Stopped. The same command continues the population in %s.\n", *out)
-	case err != nil:
-		log.Fatal(err)
-	}
-}
-
-func run(ctx context.Context) error {
 	display := progress.New(os.Stderr, progress.Options{LineEvery: 0.25})
 	bars := map[int]tracking.Bar{}
 	for id := range *members {
@@ -89,24 +80,23 @@ func run(ctx context.Context) error {
 				bars[u.Status.Member].Set(u.Status.Steps, fmt.Sprintf("true objective %6.1f", u.Metrics[objective]))
 			}
 		},
-		New: func(m pbt.Member) (pbt.Trainee, error) { return member(*envs, m.Seed) },
+		New: func(m pbt.Member) (pbt.Trainee, error) { return member(m.Seed) },
 	})
-	if err != nil {
-		return err
-	}
+	check(err)
 	defer population.Close()
-
 	best, err := population.Train(ctx)
 	display.Wait()
-	if err != nil {
-		return err
+	if errors.Is(err, context.Canceled) {
+		fmt.Printf("Stopped. The same command continues the population in %s.\n", *out)
+		return
 	}
-	return compare(ctx, population, best)
+	check(err)
+	compare(ctx, population, best)
 }
 
 // member builds one car's trainer. Nothing is shaped unless the population says so.
-func member(numEnvs int, seed int64) (*trainers.Trainee, error) {
-	env, err := classic.NewMountainCar(classic.Config{NumEnvs: numEnvs, Seed: seed, MaxEpisodeSteps: 200, Workers: 1})
+func member(seed int64) (*trainers.Trainee, error) {
+	env, err := classic.NewMountainCar(classic.Config{NumEnvs: *envs, Seed: seed, MaxEpisodeSteps: 200, Workers: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -124,60 +114,39 @@ func member(numEnvs int, seed int64) (*trainers.Trainee, error) {
 }
 
 // compare compares the best member with plain PPO, which trains for as long, and writes the table and the page.
-func compare(ctx context.Context, population *pbt.Population, best *pbt.Result) error {
-	plain, err := member(*envs, *seed)
-	if err != nil {
-		return err
-	}
+func compare(ctx context.Context, population *pbt.Population, best *pbt.Result) {
+	plain, err := member(*seed)
+	check(err)
 	defer plain.Close()
-	if err := plain.Train(ctx, *steps); err != nil {
-		return err
-	}
-	winner, err := member(*envs, *seed)
-	if err != nil {
-		return err
-	}
+	check(plain.Train(ctx, *steps))
+	winner, err := member(*seed)
+	check(err)
 	defer winner.Close()
-	if err := winner.Restore(best.Snapshot); err != nil {
-		return err
-	}
+	check(winner.Restore(best.Snapshot))
 	history, err := journal.NewHistory(population.Journal())
-	if err != nil {
-		return err
-	}
-	if err := report.Write(*out, history, report.Options{}); err != nil {
-		return err
-	}
+	check(err)
+	check(report.Write(*out, history, report.Options{}))
 	fmt.Println()
-	if err := population.Table().Write(os.Stdout); err != nil {
-		return err
-	}
-	var rows [][]string
-	for _, who := range []struct {
-		name    string
-		trainee *trainers.Trainee
-		values  map[string]float64
-	}{
-		{"plain PPO", plain, plain.Hyperparameters()},
-		{fmt.Sprintf("PBT, member %d", best.Member), winner, best.Hyperparameters},
-	} {
-		figures, err := who.trainee.EvaluateMetrics(ctx, 96, *seed)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, []string{who.name, fmt.Sprintf("%.2g", who.values["learning_rate"]),
-			fmt.Sprintf("%.2g", who.values["env.height"]),
-			fmt.Sprintf("%.2g", who.values["env.velocity"]), fmt.Sprintf("%.1f", figures[objective]),
-			fmt.Sprintf("%.0f",
-				figures["episode.length"])})
-	}
+	check(population.Table().Write(os.Stdout))
 	fmt.Println("\nEvaluated without exploration:")
-	if err := tracking.Table(os.Stdout,
-		[]string{"who", "learning rate", "height", "velocity", "true objective", "steps of 200"}, rows); err != nil {
-		return err
+	row := func(who string, trainee *trainers.Trainee, values map[string]float64) []string {
+		figures, err := trainee.EvaluateMetrics(ctx, 96, *seed)
+		check(err)
+		return []string{who, fmt.Sprintf("%.2g", values["learning_rate"]), fmt.Sprintf("%.2g", values["env.height"]),
+			fmt.Sprintf("%.2g", values["env.velocity"]), fmt.Sprintf("%.1f", figures[objective]),
+			fmt.Sprintf("%.0f", figures["episode.length"])}
 	}
+	check(tracking.Table(os.Stdout,
+		[]string{"who", "learning rate", "height", "velocity", "true objective", "steps of 200"}, [][]string{
+			row("plain PPO", plain, plain.Hyperparameters()),
+			row(fmt.Sprintf("PBT, member %d", best.Member), winner, best.Hyperparameters),
+		}))
 	fmt.Printf("\nObjective, hyperparameters and lineage: %s. Every decision: %s.\n",
-		filepath.Join(*out, report.PageFile),
-		filepath.Join(*out, "population"))
-	return nil
+		filepath.Join(*out, report.PageFile), filepath.Join(*out, "population"))
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }

@@ -36,26 +36,9 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, stop, trainers.Config{
-		Timesteps: *timesteps, Seed: 1, Directory: *out, Name: *name, Resume: *resume,
-		CheckpointInterval: agents.Interval{Steps: max(1, *timesteps/8)},
-		WriteInterval:      agents.Interval{Auto: true},
-		Keep:               3,    // the newest three, and the best besides
-		SaveBuffers:        true, // memories and the environment's state: the same run, bit for bit
-	}, *interrupt)
-	switch {
-	case errors.Is(err, context.Canceled):
-		fmt.Println("Stopped; continue with -resume.")
-	case err != nil:
-		log.Fatal(err)
-	}
-}
 
-func run(ctx context.Context, stop func(), cfg trainers.Config, interrupt int) error {
 	env, err := classic.NewCartPole(classic.Config{NumEnvs: 16, Seed: 1})
-	if err != nil {
-		return err
-	}
+	check(err)
 	defer env.Close()
 	agent, err := ppo.New(ppo.Options{
 		Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
@@ -63,51 +46,52 @@ func run(ctx context.Context, stop func(), cfg trainers.Config, interrupt int) e
 			"value_preprocessor": "RunningStandardScaler"},
 		Seed: 1,
 	})
-	if err != nil {
-		return err
-	}
+	check(err)
 	defer agent.Close()
-
-	cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(t *trainers.Trainer, _ *envs.Step) error {
-		if t.Timestep() == int64(interrupt) {
-			stop()
-		}
-		return nil
-	})}
-	trainer, err := trainers.New(env, agent, cfg)
-	if err != nil {
-		return err
-	}
-	if err := trainer.Open(ctx); err != nil {
-		return errors.Join(err, trainer.Close())
-	}
+	trainer, err := trainers.New(env, agent, trainers.Config{
+		Timesteps: *timesteps, Seed: 1, Directory: *out, Name: *name, Resume: *resume,
+		CheckpointInterval: agents.Interval{Steps: max(1, *timesteps/8)},
+		WriteInterval:      agents.Interval{Auto: true},
+		Keep:               3,    // the newest three, and the best besides
+		SaveBuffers:        true, // memories and the environment's state: the same run, bit for bit
+		Callbacks: []trainers.Callback{trainers.StepFunc(func(t *trainers.Trainer, _ *envs.Step) error {
+			if t.Timestep() == int64(*interrupt) {
+				stop()
+			}
+			return nil
+		})},
+	})
+	check(err)
+	check(trainer.Open(ctx))
 	fmt.Printf("%s: from timestep %d\n", trainer.Dir(), trainer.Timestep())
-	trained := trainer.Train(ctx) // at an interruption it saves before it returns
+	err = trainer.Train(ctx) // at an interruption it saves before it returns
 	for _, damaged := range trainer.Damaged() {
 		fmt.Println("passed over:", damaged)
 	}
-	if err := list(trainer.Dir()); err != nil {
-		return errors.Join(trained, err)
-	}
-	if trained == nil {
+	list(trainer.Dir())
+	if errors.Is(err, context.Canceled) {
+		fmt.Println("Stopped; continue with -resume.")
+	} else {
+		check(err)
 		fmt.Printf("finished at timestep %d, return %.1f\n", trainer.Timestep(), trainer.Metrics()["episode.return"])
 	}
-	return errors.Join(trained, trainer.Close())
+	check(trainer.Close())
 }
 
 // list shows the checkpoints of a run. Each has been verified against its manifest's checksum.
-func list(dir string) error {
+func list(dir string) {
 	paths, err := filepath.Glob(filepath.Join(dir, "checkpoints", "*.safetensors"))
-	if err != nil {
-		return err
-	}
+	check(err)
 	for _, path := range paths {
 		saved, err := checkpoint.Load(path)
-		if err != nil {
-			return err
-		}
+		check(err)
 		fmt.Printf("  %s  timestep %d, %d arrays, %d bytes\n", filepath.Base(path), saved.Manifest.Step,
 			saved.Manifest.Arrays, saved.Manifest.Size)
 	}
-	return nil
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }

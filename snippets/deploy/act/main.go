@@ -8,7 +8,6 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"io"
 	"log"
 	"os"
 	"strconv"
@@ -22,40 +21,32 @@ func main() {
 		log.Fatal("usage: act policy.safetensors < observations")
 	}
 	policy, err := infer.Load(os.Args[1])
-	if err == nil {
-		err = act(policy, os.Stdin, os.Stdout)
-	}
-	if err != nil {
-		log.Fatal(err)
-	}
-}
-
-func act(policy *infer.Policy, in io.Reader, out io.Writer) error {
+	check(err)
 	sp := policy.Spaces()
 	observation, action := make([]float32, sp.Observation.Width()), make([]float32, sp.Action.Width())
-	lines := bufio.NewScanner(in)
+	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
 		if len(fields) == 0 {
-			if err := policy.Reset(); err != nil {
-				return err
-			}
+			check(policy.Reset())
 			continue
 		}
 		if len(fields) != len(observation) {
-			return fmt.Errorf("an observation of %d numbers, want %d", len(fields), len(observation))
+			log.Fatalf("an observation of %d numbers, want %d", len(fields), len(observation))
 		}
 		for i, f := range fields {
 			x, err := strconv.ParseFloat(f, 32)
-			if err != nil {
-				return err
-			}
+			check(err)
 			observation[i] = float32(x)
 		}
-		if err := policy.Act(observation, action); err != nil {
-			return err
-		}
-		fmt.Fprintln(out, strings.Trim(fmt.Sprint(action), "[]"))
+		check(policy.Act(observation, action))
+		fmt.Println(strings.Trim(fmt.Sprint(action), "[]"))
 	}
-	return lines.Err()
+	check(lines.Err())
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }
