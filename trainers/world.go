@@ -266,11 +266,9 @@ func (w *world) restore(snap *checkpoint.Snapshot) (undo func() error, err error
 	}
 	// With a state, each environment gets the parameters that it had in the snapshot. Without one, the snapshot's
 	// target is set like any new value: each environment takes it when its episode ends.
-	before := w.parameters.copy()
-	lost := w.needsReset
-	changes = append(changes, func() error { w.needsReset = lost; return w.parameters.restore(before) })
-	switch {
-	case whole:
+	before, lost := w.parameters.copy(), w.needsReset
+	if whole {
+		changes = append(changes, func() error { w.needsReset = lost; return nil })
 		if err := keep(w.state().put(snap)); err != nil {
 			return nil, err
 		}
@@ -278,13 +276,16 @@ func (w *world) restore(snap *checkpoint.Snapshot) (undo func() error, err error
 			parameters = before
 			parameters.fresh = make([]bool, len(before.fresh))
 		}
-		if err := w.parameters.restore(parameters); err != nil {
-			return nil, err
-		}
+	}
+	changes = append(changes, func() error { return w.parameters.restore(before) })
+	switch {
+	case whole:
+		err = w.parameters.restore(parameters)
 	case given:
-		if err := w.parameters.set(parameters.target); err != nil {
-			return nil, err
-		}
+		err = w.parameters.set(parameters.target)
+	}
+	if err != nil {
+		return nil, err
 	}
 	// Statistics are set after the state, because the state may be another member's and contain its statistics.
 	return nil, keep(w.setStatistics(statistics))

@@ -96,6 +96,10 @@ func TestOlderTree(t *testing.T) {
 	v.(*torchfile.Dict).Set("epoch", int64(3))
 	want := map[string]any{"torch": map[string]any{"gorl": s.Values, "epoch": int64(3)}}
 	must.Match(t, want, must.Get(convert.FromTorch(v))(t).Values, "values of the changed tree")
+
+	foreign := torchfile.NewDict("gorl", torchfile.NewDict("w", s.Arrays["model/w"], "epoch", int64(3)))
+	want = map[string]any{"torch": map[string]any{"gorl": map[string]any{"epoch": int64(3)}}}
+	must.Match(t, want, must.Get(convert.FromTorch(foreign))(t).Values, "values beside tensors of that name")
 }
 
 // Names that cannot be nested stay in one dictionary.

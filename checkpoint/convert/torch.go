@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 )
 
@@ -30,9 +31,11 @@ func FromTorch(v any) (*checkpoint.Snapshot, error) {
 			s.Metadata = metadata
 			delete(top, metadataKey)
 		}
-		// Values that have a "torch" of their own stay where they are, unless nothing else needs that key.
+		// Values that have a "torch" of their own stay where they are, unless nothing else needs that key. A "gorl" with
+		// tensors is a part of the program that wrote the file: ToTorch writes none.
 		values, ok := top[valuesKey].(map[string]any)
-		if _, taken := values[otherKey]; ok && (!taken || len(top) == 1) {
+		_, taken := values[otherKey]
+		if ok && (!taken || len(top) == 1) && len(layout.Below(s, valuesKey)) == 0 {
 			s.Values = values
 			delete(top, valuesKey)
 		}

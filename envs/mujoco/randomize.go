@@ -17,7 +17,7 @@ import (
 //
 // Metrics show what was drawn, by the names of the settings: the coefficient "friction", the factor "mass" of the whole
 // mass, the distance "center_of_mass" in metres, the mean factors "stiffness", "damping", "motor_strength" and
-// "armature", the mean "joint_offset" in radians, "action_delay" and "observation_delay" in control steps,
+// "armature", the mean size of "joint_offset" in radians, "action_delay" and "observation_delay" in control steps,
 // "randomization", the curriculum's share in [0, 1], and "terrain_level".
 type RandomizeConfig struct {
 	// Friction is the range of the sliding friction coefficient of all contacts, in place of the model's 1. Below 0.3

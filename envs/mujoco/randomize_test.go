@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/gorl-dev/gorl/internal/rotation"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -88,8 +90,13 @@ func TestRandomizeDraws(t *testing.T) {
 		"offset": {-0.01, 0.01}, "action delay": {0, 2}, "observation delay": {1, 2}, "push": {1, 6}} {
 		drawn(t, name, got[name], want[0], want[1])
 	}
-	step := envtest.Step(t, e, make([]float32, 12*n))
-	must.Near(t, step.Metrics["quadruped/friction"], 0.85, 0.05, "the mean friction")
+	metrics := envtest.Step(t, e, make([]float32, 12*n)).Metrics
+	for name, of := range map[string]string{"friction": "friction", "stiffness": "stiffness", "damping": "damping",
+		"motor_strength": "strength", "armature": "armature", "action_delay": "action delay",
+		"observation_delay": "observation delay"} {
+		must.Near(t, metrics["quadruped/"+name], stat.Mean(got[of], nil), 1e-6, "the mean of %s", name)
+	}
+	must.Near(t, metrics["quadruped/joint_offset"], 0.005, 0.0005, "the mean size of the joints' offsets")
 }
 
 // TestRandomizeDerived compares a model that has been made twice as heavy with one compiled that way.

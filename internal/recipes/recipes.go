@@ -9,7 +9,7 @@ import (
 
 // Hyperparameter is one of another library's PPO, and what it is here.
 type Hyperparameter struct {
-	// Library is one of [Libraries]. Name and Default are the library's.
+	// Name and Default are the library's.
 	Library, Name, Default string
 	// Key is the setting of gorl, "" where it has none. A key of another section than agent: begins with the section's
 	// name ("trainer.timesteps").
@@ -18,22 +18,11 @@ type Hyperparameter struct {
 	Note string
 }
 
-// Libraries are those that [Hyperparameters] names, in its order.
-func Libraries() []string { return slices.Clone(libraries) }
-
-var libraries = []string{"CleanRL", "Stable-Baselines3", "rsl_rl", "rl_games"}
-
-// Hyperparameters returns every hyperparameter of the PPO of CleanRL (ppo_continuous_action.py, and in brackets
-// ppo.py), Stable-Baselines3 (PPO and its MlpPolicy), rsl_rl (the configuration of OnPolicyRunner) and rl_games
-// (params.config and params.network of a2c_continuous). docs/reference/recipes.md is made of it, but for
-// rl_games, whose keys are in docs/reference/rl-games.md.
-func Hyperparameters() []Hyperparameter { return slices.Clone(hyperparameters) }
-
 // Hints maps other libraries' names of settings to what gorl calls them, for errors about unknown keys. The names of
 // PyTorch's Adam and the keys that only AMP has are included.
 func Hints() map[string]string {
 	hints := map[string]string{}
-	for _, h := range slices.Concat(hyperparameters, torch) {
+	for _, h := range slices.Concat(Hyperparameters, torch) {
 		meaning := fmt.Sprintf("is %q here", h.Key)
 		switch {
 		case h.Key == "":
@@ -82,7 +71,11 @@ const (
 	halved         = "half the number"
 )
 
-var hyperparameters = []Hyperparameter{
+// Hyperparameters are those of the PPO of CleanRL (ppo_continuous_action.py, and in brackets
+// ppo.py), Stable-Baselines3 (PPO and its MlpPolicy) and rsl_rl (the configuration of OnPolicyRunner).
+// docs/reference/recipes.md is made of it. Of rl_games it has the names that people carry over to gorl's settings:
+// package trainers/rlgames reads whole files, and docs/reference/rl-games.md has all keys.
+var Hyperparameters = []Hyperparameter{
 	{"CleanRL", "exp_name", "the script's name", "trainer.name", ""},
 	{"CleanRL", "seed", "1", "seed", ""},
 	{"CleanRL", "torch_deterministic", "True", "", "the same seed on the same machine makes the same run"},
@@ -221,10 +214,6 @@ var hyperparameters = []Hyperparameter{
 	{"rsl_rl", "time_outs, of the environment", "bootstrapped", "time_limit_bootstrap",
 		"true: by the value of the last observation, there by that of the one before"},
 
-	{"rl_games", "name", "", "trainer.name", ""},
-	{"rl_games", "env_name", "", "environment.id", ""},
-	{"rl_games", "seed", "None", "seed", ""},
-	{"rl_games", "device", "cuda:0", "device", ""},
 	{"rl_games", "num_actors", "", "environment.num_envs", ""},
 	{"rl_games", "horizon_length", "", "rollouts", ""},
 	{"rl_games", "minibatch_size", "", "mini_batch_size", "the same number, with mini_batch_order: environments"},
@@ -233,29 +222,20 @@ var hyperparameters = []Hyperparameter{
 	{"rl_games", "mini_epochs", "", "learning_epochs", ""},
 	{"rl_games", "gamma", "", "discount_factor", ""},
 	{"rl_games", "tau", "", "gae_lambda", ""},
-	{"rl_games", "learning_rate", "", "learning_rate", ""},
 	{"rl_games", "lr_schedule", "", "learning_rate_scheduler",
 		"adaptive: KLAdaptiveLR with {divergence: gaussian} (AMP: gaussian_rollout); linear: LinearLR with " +
 			"{start_factor: 1, end_factor: 1e-6 / learning_rate, total_iters: auto}"},
 	{"rl_games", "schedule_type", "legacy", "learning_rate_scheduler_kwargs",
 		"legacy: {step: minibatch}; standard: {step: epoch}; standard_epoch: a constant rate, of AMP {step: update}"},
-	{"rl_games", "kl_threshold", "", "learning_rate_scheduler_kwargs",
-		"{kl_threshold: ...}; the agent's own kl_threshold ends an update early"},
-	{"rl_games", "schedule_entropy", "False", "",
-		"entropy_loss_scale does not change with time; a population can change it"},
 	{"rl_games", "e_clip", "", "ratio_clip", "and value_clip, with clip_value"},
 	{"rl_games", "clip_value", "", "value_clip", "the number of e_clip, or 0 for False"},
-	{"rl_games", "use_smooth_clamp", "False", "", "the surrogate is clipped as in the paper"},
 	{"rl_games", "critic_coef", "", "value_loss_scale", halved},
 	{"rl_games", "entropy_coef", "", "entropy_loss_scale", ""},
 	{"rl_games", "bounds_loss_coef", "None", "bounds_loss_scale", "the same number"},
 	{"rl_games", "bound_loss_type", "bound", "bounds_loss_type", "limit for bound, square for regularisation"},
-	{"rl_games", "clip_actions", "True", "models.policy.clip_actions", "or the wrapper clip_action"},
 	{"rl_games", "truncate_grads", "False", "grad_norm_clip", "the number of grad_norm, or 0 for False"},
 	{"rl_games", "grad_norm", "", "grad_norm_clip", "where truncate_grads is True"},
-	{"rl_games", "weight_decay", "0", "weight_decay", ""},
 	{"rl_games", "normalize_advantage", "", "advantage_normalization", "rollout, or none for False"},
-	{"rl_games", "normalize_rms_advantage", "False", "", "advantages are normalised by their own rollout or minibatch"},
 	{"rl_games", "normalize_input", "", "observation_preprocessor", "RunningStandardScaler"},
 	{"rl_games", "normalize_value", "False", "value_preprocessor", "RunningStandardScaler"},
 	{"rl_games", "value_bootstrap", "None", "time_limit_bootstrap",
@@ -265,27 +245,11 @@ var hyperparameters = []Hyperparameter{
 	{"rl_games", "max_epochs", "-1", "trainer.timesteps", "times horizon_length"},
 	{"rl_games", "max_frames", "-1", "trainer.timesteps", perEnvironment},
 	{"rl_games", "score_to_win", "", "trainer.stop_at_episode_return", ""},
-	{"rl_games", "save_best_after", "100", "trainer.best", "the best checkpoint is kept from the first one on"},
 	{"rl_games", "save_frequency", "0", "trainer.checkpoint_interval", "counts updates; times horizon_length"},
-	{"rl_games", "games_to_track", "100", "", "figures of episodes are means over the last 100"},
-	{"rl_games", "print_stats", "True", "trainer.disable_progressbar", ""},
 	{"rl_games", "train_dir", "runs", "trainer.directory", ""},
-	{"rl_games", "mixed_precision", "False", "mixed_precision",
-		"in bfloat16; mixed_precision_dtype: float16 scales losses"},
-	{"rl_games", "multi_gpu", "False", "", "the launcher says how many processes train the agent"},
-	{"rl_games", "ppo", "True", "class", "PPO"},
 	{"rl_games", "central_value_config", "None", "models.value", "with input: STATES"},
-	{"rl_games", "use_action_masks", "False", "", "an environment's action masks are used whenever there are any"},
 	{"rl_games", "seq_length", "4", "sequence_length", "0, the default, is the whole rollout"},
-	{"rl_games", "zero_rnn_on_done", "True", "", "memories always begin anew where an episode ends"},
-	{"rl_games", "self_play_config", "None", "", "self-play is the environment's wrapper self_play, in a population"},
-	{"rl_games", "population_based_training", "False", "pbt", "a section of its own"},
-	{"rl_games", "use_diagnostics", "False", "", "the figures are always tracked"},
-	{"rl_games", "separate", "False", "models.separate", ""},
 	{"rl_games", "units", "", "models.mlp", ""},
-	{"rl_games", "activation", "", "models.activation", ""},
-	{"rl_games", "initializer", "default", "models.initialization",
-		"orthogonal for orthogonal_initializer; for default {initial_bias: zero, policy_output_gain: 1}"},
 	{"rl_games", "mu_activation", "None", "models.policy.output", `"tanh(ACTIONS)"`},
 	{"rl_games", "sigma_init", "const_initializer 0", "models.policy.initial_log_std", ""},
 	{"rl_games", "fixed_sigma", "True", "models.policy.state_dependent_log_std",

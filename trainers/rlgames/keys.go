@@ -52,25 +52,21 @@ func init() {
 // nearest returns the path, with params, of the key that an unknown one most likely means, or "". It is the closest key
 // of the same section, or otherwise a key of any section with the same last name.
 func nearest(path string) string {
-	var all, names []string
-	for _, k := range keys {
-		all = append(all, k.path)
-	}
 	section, name := path[:strings.LastIndex(path, ".")+1], path[strings.LastIndex(path, ".")+1:]
-	for _, p := range all {
-		if rest, ok := strings.CutPrefix(p, section); ok && !strings.Contains(rest, ".") {
+	var names []string
+	elsewhere := ""
+	for _, k := range keys {
+		if rest, ok := strings.CutPrefix(k.path, section); ok && !strings.Contains(rest, ".") {
 			names = append(names, rest)
+		}
+		if elsewhere == "" && strings.HasSuffix(k.path, "."+name) {
+			elsewhere = "params." + k.path
 		}
 	}
 	if n := config.Nearest(name, names); n != "" {
 		return "params." + section + n
 	}
-	for _, p := range all {
-		if strings.HasSuffix(p, "."+name) {
-			return "params." + p
-		}
-	}
-	return ""
+	return elsewhere
 }
 
 // honoured returns a line for a key that becomes a setting of gorl. fallback is rl_games' default. It is nil if
@@ -81,7 +77,9 @@ func honoured(path string, k kind, fallback any, gorl string) key {
 
 // direct returns a line for a key whose value is the value of a setting of the agent.
 func direct(path string, k kind, fallback any, setting string) key {
-	return key{path: path, fate: isHonoured, kind: k, fallback: fallback, gorl: "`" + setting + "`", setting: setting}
+	d := honoured(path, k, fallback, "`"+setting+"`")
+	d.setting = setting
+	return d
 }
 
 // imitates is direct for a key that only AMP has, and needs.
@@ -96,8 +94,14 @@ func (k key) but(check func(value any) bool, why string) key {
 	return k
 }
 
-// idle returns a line for a key without meaning for gorl. Its value is not checked. gorl may name what to use instead.
-func idle(path, gorl string) key { return key{path: path, fate: isIdle, gorl: gorl} }
+// idle returns the lines of keys without meaning for gorl. Their values are not checked. gorl may name what to use
+// instead. section is the part of their paths that the names have in common, with its dot.
+func idle(gorl, section string, names ...string) (list []key) {
+	for _, name := range names {
+		list = append(list, key{path: section + name, fate: isIdle, gorl: gorl})
+	}
+	return list
+}
 
 // only returns a line for a key that is refused unless it has one of values. With these rl_games does what gorl does in
 // any case. Without values every given value is refused.
@@ -139,27 +143,18 @@ func within(low, high float64) func(any) bool {
 const (
 	smooth      = "gorl clips the surrogate and values at their limits, not smoothly"
 	otherLosses = "rl_games' discrete actions have other losses; use a file of skrl's"
+	noEffect    = "no effect in rl_games either"
 	noSelfPlay  = "gorl has the environment's wrapper self_play, in a population"
 )
 
-// perceptron returns the keys of a perceptron. section is its path, such as "network.mlp".
-func perceptron(section string) []key {
-	return []key{
-		honoured(section+".units", list, nil, "the linear layers of the container `mlp`"),
-		honoured(section+".activation", text, "None", "`activations`; `swish` is `silu`").activation(),
-		only(section+".d2rl", boolean, "gorl has no layers that read the observation again", false),
-		honoured(section+".initializer.name", text, "default", "`initial_bias: zero`, and weights as "+
-			"PyTorch's").but(oneOf("default"), "gorl starts weights as PyTorch does, which rl_games calls default"),
-		idle(section+".initializer.scale", "no effect in rl_games either"),
-		idle(section+".initializer.gain", "no effect in rl_games either"),
-		idle(section+".regularizer", "no effect in rl_games either"),
-		idle(section+".norm_only_first_layer", "no effect in rl_games either"),
-	}
-}
-
 // layers returns the keys of a network's layers. section is "network" (the policy's) or that of the central value.
 func layers(section string) []key {
-	return slices.Concat(perceptron(section+".mlp"), []key{
+	return slices.Concat([]key{
+		honoured(section+".mlp.units", list, nil, "the linear layers of the container `mlp`"),
+		honoured(section+".mlp.activation", text, "None", "`activations`; `swish` is `silu`").activation(),
+		only(section+".mlp.d2rl", boolean, "gorl has no layers that read the observation again", false),
+		honoured(section+".mlp.initializer.name", text, "default", "`initial_bias: zero`, and weights as "+
+			"PyTorch's").but(oneOf("default"), "gorl starts weights as PyTorch does, which rl_games calls default"),
 		honoured(section+".rnn.name", text, "", "a layer `lstm`, `gru` or `rnn` in the container "+
 			"`rnn`").but(oneOf("lstm", "gru", "rnn"), "gorl has lstm, gru and rnn"),
 		honoured(section+".rnn.units", whole, nil, "`hidden_size`").positive(),
@@ -170,11 +165,11 @@ func layers(section string) []key {
 			"after the perceptron: `rnn` reads `concatenate([mlp, OBSERVATIONS])`; before it nothing reads it"),
 		only(section+".rnn.concat_output", boolean, "gorl's heads read the recurrent layer alone", false),
 		honoured(section+".rnn.layer_norm", boolean, false, "a `layer_norm` behind it"),
-		idle(section+".rnn.zero_rnn_on_done", "rl_games reads config.zero_rnn_on_done instead"),
 		only(section+".normalization", anything, "gorl's layers have no normalization"),
 		only(section+".joint_obs_actions", anything, "gorl's value networks read no actions"),
 		only(section+".inputs", anything, "gorl's networks have no named inputs; concatenate them in the environment"),
-	})
+	}, idle(noEffect, section+".mlp.", "initializer.scale", "initializer.gain", "regularizer", "norm_only_first_layer"),
+		idle("rl_games reads config.zero_rnn_on_done instead", section+".rnn.", "zero_rnn_on_done"))
 }
 
 // policyKeys are the keys of heads, log σ, convolutions and the discriminator of AMP.
@@ -189,7 +184,6 @@ var policyKeys = []key{
 	only("network.space.continuous.sigma_activation", text, "log σ is used as it is"),
 	only("network.space.continuous.mu_init.name", text,
 		"gorl starts weights as PyTorch does, which rl_games calls default", "default"),
-	idle("network.space.continuous.mu_init.scale", "no effect in rl_games either"),
 	only("network.space.continuous.sigma_init.name", text,
 		"gorl starts log σ at one number, as const_initializer does", "const_initializer"),
 	honoured("network.space.continuous.sigma_init.val", number, 0.0,
@@ -205,8 +199,6 @@ var policyKeys = []key{
 	honoured("network.cnn.activation", text, "None", "its `activations`").activation(),
 	only("network.cnn.initializer.name", text, "gorl starts weights as PyTorch does, which rl_games calls default",
 		"default"),
-	idle("network.cnn.initializer.scale", "no effect in rl_games either"),
-	idle("network.cnn.regularizer", "no effect in rl_games either"),
 	honoured("network.cnn.permute_input", boolean, true,
 		"pictures are height × width × channels and permuted; False: they are channels × height × width"),
 	honoured("network.disc.units", list, nil, "AMP: the discriminator's linear layers"),
@@ -224,7 +216,6 @@ var keys = slices.Concat([]key{
 		"continuous_amp"), "gorl knows continuous_a2c_logstd and, of AMP, continuous_amp"),
 	only("load_checkpoint", boolean,
 		"gorl does not read checkpoints of rl_games; gorl train --resume continues a run of gorl's", false),
-	idle("load_path", "no effect in rl_games either"),
 	honoured("env.clip_actions", number, nil, "the wrapper `clip_action`, see config.clip_actions").positive(),
 	honoured("env.clip_observations", number, nil,
 		"the wrapper `clip_observation`; states are left as they are").positive(),
@@ -232,27 +223,18 @@ var keys = slices.Concat([]key{
 		"`environment.observation_groups`; [policy] is what simulators give in any case"),
 	honoured("env.obs_groups.states", list, nil,
 		"`environment.state_groups`, with a central value; nothing else reads states"),
-	idle("env.concate_obs_groups", "groups are joined in any case"),
-	idle("env.concate_obs_group", "groups are joined in any case"),
 }, policyKeys, layers("network"), []key{
 	// The run's folder, devices and processes.
 	honoured("config.name", text, nil, "`trainer.name`, the run's folder"),
 	honoured("config.full_experiment_name", text, nil, "the same, instead of config.name"),
 	honoured("config.train_dir", text, nil, "`trainer.directory`"),
-	idle("config.env_name", "see the section `environment`"),
-	idle("config.env_config", "see the section `environment`"),
-	idle("config.device", "`agent.device`, or `--device`"),
-	idle("config.device_name", "`agent.device`, or `--device`"),
-	idle("config.multi_gpu", "`gorl train --nproc 2`, or a launcher such as torchrun"),
 	only("config.ppo", boolean, "without PPO's clip it is A2C", true),
-	idle("config.mixed_precision", "`agent.mixed_precision` is gorl's"),
 	// Scalers, rewards and returns.
 	honoured("config.normalize_input", boolean, false, "`observation_preprocessor: RunningStandardScaler`"),
 	honoured("config.normalize_value", boolean, false, "`value_preprocessor: RunningStandardScaler`"),
 	honoured("config.normalize_advantage", boolean, true, "`advantage_normalization`: `rollout`, or `none`"),
 	only("config.normalize_rms_advantage", boolean, "gorl has no running statistics of advantages", false),
 	honoured("config.value_bootstrap", boolean, false, "`time_limit_bootstrap`; of AMP always true"),
-	idle("config.num_actors", "`environment.num_envs`"),
 	direct("config.reward_shaper.scale_value", number, 1.0, "rewards_shaper_scale").but(
 		func(v any) bool { return v != 0.0 }, "every reward would be 0"),
 	only("config.reward_shaper.shift_value", number, "gorl scales rewards and does not shift them", 0.0),
@@ -279,9 +261,6 @@ var keys = slices.Concat([]key{
 	honoured("config.max_frames", number, nil,
 		"`trainer.timesteps`, divided by the number of environments; the smaller of both counts"),
 	honoured("config.save_frequency", whole, 0, "`checkpoint_interval`, times config.horizon_length").atLeast0(),
-	idle("config.save_best_after", "gorl keeps the best checkpoint from the first on"),
-	idle("config.print_stats", "gorl prints progress and tracks all figures"),
-	idle("config.use_diagnostics", "gorl prints progress and tracks all figures"),
 	// The losses.
 	honoured("config.grad_norm", number, 1.0, "`grad_norm_clip`, where config.truncate_grads is True").atLeast0(),
 	honoured("config.truncate_grads", boolean, false, "False: `grad_norm_clip: 0`"),
@@ -300,40 +279,19 @@ var keys = slices.Concat([]key{
 		"`mini_batches`: config.horizon_length divided by it").positive(),
 	direct("config.mini_epochs", whole, nil, "learning_epochs").positive(),
 	honoured("config.seq_length", whole, 4, "`sequence_length`, with recurrent layers").positive(),
-	idle("config.seq_len", "no effect in rl_games either; config.seq_length is meant"),
 	only("config.zero_rnn_on_done", boolean, "gorl clears hidden states at every end of an episode", true),
 	// Actions, and what gorl's PPO does not have.
 	honoured("config.clip_actions", boolean, true, "with env.clip_actions a wrapper `clip_action` of ±1 (True) or its "+
 		"limit (False); without it `rescale_action` (True) or nothing"),
 	only("config.use_smooth_clamp", boolean, smooth, false),
 	honoured("config.use_experimental_cv", boolean, true, "gorl's policy has no value head besides a central value"),
-	idle("config.use_action_masks", "gorl uses an environment's action masks whenever there are any"),
 	only("config.self_play_config", anything, noSelfPlay),
 	only("config.self_play", boolean, noSelfPlay, false),
 	direct("config.weight_decay", number, 0.0, "weight_decay").atLeast0(),
-	idle("config.games_to_track", "gorl's figures are means over 100 episodes"),
 	honoured("config.player.deterministic", boolean, true, "False: `trainer.stochastic_evaluation: true`"),
 	only("config.freeze_critic", boolean, "gorl's value network learns in every update", false),
 	only("config.epochs_between_resets", whole, "gorl's episodes go on from update to update", 0),
 	only("config.population_based_training", boolean, "gorl's populations are the section pbt", false),
-	idle("config.pbt_idx", "no effect in rl_games either"),
-	idle("config.bptt_length", "no effect in rl_games either"),
-	idle("config.adv_rms_momentum", "no effect in rl_games either"),
-	idle("player", "no effect in rl_games either; config.player is meant"),
-	idle("config.network_path", "gorl writes into the run's folder"),
-	idle("config.log_path", "gorl writes into the run's folder"),
-	idle("config.player.games_num", "see `gorl eval`"),
-	idle("config.player.n_game_life", "see `gorl eval`"),
-	idle("config.player.print_stats", "see `gorl eval`"),
-	idle("config.player.use_vecenv", "see `gorl eval`"),
-	idle("config.player.render", "see `gorl eval`"),
-	idle("config.player.render_sleep", "see `gorl eval`"),
-	idle("config.player.evaluation", "`evaluation_interval`"),
-	// How often rl_games writes summaries.
-	idle("config.defer_summaries_sec", "`write_interval`"),
-	idle("config.summaries_interval_sec_min", "`write_interval`"),
-	idle("config.summaries_interval_sec_max", "`write_interval`"),
-	idle("config.force_interval_writer", "`write_interval`"),
 }, centralKeys(), []key{
 	// AMP, as IsaacGymEnvs has it.
 	imitates("config.amp_obs_demo_buffer_size", whole, "motion_dataset_size").positive(),
@@ -351,7 +309,30 @@ var keys = slices.Concat([]key{
 	honoured("config.disc_reward_w", number, nil, "AMP: see config.disc_reward_scale").atLeast0(),
 	imitates("config.task_reward_w", number, "task_reward_scale").atLeast0(),
 	honoured("config.normalize_amp_input", boolean, true, "AMP: `amp_observation_preprocessor: RunningStandardScaler`"),
-})
+},
+	// Keys without meaning for gorl.
+	idle(noEffect, "", "load_path"),
+	idle("groups are joined in any case", "env.", "concate_obs_groups", "concate_obs_group"),
+	idle(noEffect, "network.", "space.continuous.mu_init.scale", "cnn.initializer.scale", "cnn.regularizer"),
+	idle("see the section `environment`", "config.", "env_name", "env_config"),
+	idle("`agent.device`, or `--device`", "config.", "device", "device_name"),
+	idle("`gorl train --nproc 2`, or a launcher such as torchrun", "config.", "multi_gpu"),
+	idle("`agent.mixed_precision` is gorl's", "config.", "mixed_precision"),
+	idle("`environment.num_envs`", "config.", "num_actors"),
+	idle("gorl keeps the best checkpoint from the first on", "config.", "save_best_after"),
+	idle("gorl prints progress and tracks all figures, as means over 100 episodes", "config.",
+		"print_stats", "use_diagnostics", "games_to_track"),
+	idle("`write_interval`", "config.", "defer_summaries_sec", "summaries_interval_sec_min",
+		"summaries_interval_sec_max", "force_interval_writer"),
+	idle("gorl uses an environment's action masks whenever there are any", "config.", "use_action_masks"),
+	idle("gorl writes into the run's folder", "config.", "network_path", "log_path"),
+	idle("no effect in rl_games either; config.seq_length is meant", "config.", "seq_len"),
+	idle(noEffect, "config.", "pbt_idx", "bptt_length", "adv_rms_momentum"),
+	idle("`evaluation_interval`", "config.player.", "evaluation"),
+	idle("see `gorl eval`", "config.player.", "games_num", "n_game_life", "print_stats", "use_vecenv", "render",
+		"render_sleep"),
+	idle("no effect in rl_games either; config.player is meant", "", "player"),
+)
 
 // central is the section of the network that estimates values from privileged states.
 const central = "config.central_value_config"
@@ -372,11 +353,9 @@ func centralKeys() []key {
 		honoured(central+".grad_norm", number, 1.0, "the second of two numbers in `grad_norm_clip`").atLeast0(),
 		honoured(central+".lr_schedule", text, "None",
 			"`linear` where config.lr_schedule is; any other text is a constant rate, as in rl_games"),
-		idle(central+".kl_threshold", "no effect in rl_games either"),
-		idle(central+".schedule_type", "no effect in rl_games either"),
 		only(central+".weight_decay", number, "gorl's networks share one; give config.weight_decay", 0.0),
 		only(central+".use_smooth_clamp", boolean, smooth, false),
 		only(central+".network.name", text, "gorl knows actor_critic", "actor_critic"),
 		only(central+".network.central_value", boolean, "want True, or nothing", true),
-	}, layers(central+".network"))
+	}, idle(noEffect, central+".", "kl_threshold", "schedule_type"), layers(central+".network"))
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -75,21 +76,7 @@ var functions = map[string]struct {
 func lower(x any) string { return strings.ToLower(fmt.Sprint(x)) }
 
 // truth returns Python's truth of a value: null, false, 0 and the empty text are false.
-func truth(x any) bool {
-	switch v := x.(type) {
-	case nil:
-		return false
-	case bool:
-		return v
-	case string:
-		return v != ""
-	case int:
-		return v != 0
-	case float64:
-		return v != 0
-	}
-	return true
-}
+func truth(x any) bool { return !slices.Contains([]any{nil, false, "", 0, 0.0}, x) }
 
 // resolver resolves the references of one file. root is Hydra's configuration, in which the file is the section
 // "train". followed counts references, for maxReferences.
