@@ -82,11 +82,11 @@ var ErrStop = errors.New("trainers: a callback ended the run")
 
 // callbacks are the callbacks of a run, built-in ones and those of Config.Callbacks, in the order of their calls.
 type callbacks struct {
-	trainer  *Trainer           // the argument of every call
-	list     []Callback         // the built-in ones and Config.Callbacks
-	stateful []StatefulCallback // those of Config.Callbacks with a state
-	calling  atomic.Bool        // a call is in progress: callbacks may evaluate
-	stop     error              // of a callback that has asked for the run's end at this timestep
+	trainer *Trainer    // the argument of every call
+	list    []Callback  // the built-in ones and Config.Callbacks
+	states  []part      // of those of Config.Callbacks with a state
+	calling atomic.Bool // a call is in progress: callbacks may evaluate
+	stop    error       // of a callback that has asked for the run's end at this timestep
 }
 
 // orderCallbacks returns the built-in and the user's callbacks in the order in which they are called. Those with a
@@ -221,36 +221,27 @@ type StatefulCallback interface {
 	RestoreState(state []byte) error
 }
 
-// statefulCallbacks returns the callbacks that have a state. It returns an error if a name is empty or used twice.
-func statefulCallbacks(callbacks []Callback) (list []StatefulCallback, err error) {
-	seen := map[string]bool{}
+// callbackStates returns the states of callbacks. It returns an error if a name is empty or used twice.
+func callbackStates(callbacks []Callback) (list []part, err error) {
 	for i, c := range callbacks {
 		s, ok := c.(StatefulCallback)
 		if !ok {
 			continue
 		}
 		name := s.StateName()
-		if name == "" || seen[name] {
+		own := part{layout.Callback(name), s.MarshalState, s.RestoreState}
+		if name == "" || slices.ContainsFunc(list, func(p part) bool { return p.array == own.array }) {
 			return nil, fmt.Errorf("trainers: the StateName of callback %d (%T) is %q; give one that no other "+
 				"callback has", i, c, name)
 		}
-		seen[name] = true
-		list = append(list, s)
+		list = append(list, own)
 	}
 	return list, nil
 }
 
-// parts returns the states of callbacks, each under layout.Callback of its name.
-func (c *callbacks) parts() (list []part) {
-	for _, own := range c.stateful {
-		list = append(list, part{layout.Callback(own.StateName()), own.MarshalState, own.RestoreState})
-	}
-	return list
-}
-
 // save adds the states of callbacks to a snapshot.
 func (c *callbacks) save(snap *checkpoint.Snapshot) error {
-	for _, own := range c.parts() {
+	for _, own := range c.states {
 		if _, err := own.save(snap); err != nil {
 			return err
 		}
@@ -262,7 +253,7 @@ func (c *callbacks) save(snap *checkpoint.Snapshot) error {
 // states from before, in reverse order. On an error nothing has changed.
 func (c *callbacks) restore(snap *checkpoint.Snapshot) (undo func() error, err error) {
 	var changed undos
-	for _, own := range c.parts() {
+	for _, own := range c.states {
 		back, err := own.put(snap)
 		if err != nil { // this callback has not changed
 			return nil, errors.Join(err, changed.run())
@@ -275,17 +266,17 @@ func (c *callbacks) restore(snap *checkpoint.Snapshot) (undo func() error, err e
 // notes returns notes about callbacks that have no state in a resumed checkpoint, and about states in it that no
 // callback takes. Neither is an error: a run may continue with other callbacks.
 func (c *callbacks) notes(snap *checkpoint.Snapshot) (notes []string) {
+	prefix := layout.Callback("")
 	known := map[string]bool{}
-	for _, s := range c.stateful {
-		name := layout.Callback(s.StateName())
-		known[name] = true
-		if _, has := snap.Arrays[name]; !has {
+	for _, own := range c.states {
+		known[own.array] = true
+		if _, has := snap.Arrays[own.array]; !has {
 			notes = append(notes, fmt.Sprintf("the checkpoint has no state of the callback %q, which starts as it was "+
-				"made", s.StateName()))
+				"made", own.array[len(prefix):]))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(snap.Arrays)) {
-		if own, ok := strings.CutPrefix(name, layout.Callback("")); ok && !known[name] {
+		if own, ok := strings.CutPrefix(name, prefix); ok && !known[name] {
 			notes = append(notes, fmt.Sprintf("the checkpoint has a state of the callback %q, and no callback has "+
 				"this StateName: the next checkpoint is without it", own))
 		}

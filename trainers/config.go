@@ -179,27 +179,18 @@ func (c *Config) Validate() error {
 	if err := config.Check(*c, "trainers"); err != nil {
 		return err
 	}
-	if c.Resume && c.Name == "" {
-		return fmt.Errorf("trainers: \"resume\" needs \"name\", the folder of the run to continue")
-	}
-	if err := trackers.Check(c.Trackers); err != nil {
+	if err := cmp.Or(trackers.Check(c.Trackers), durable.CheckName(c.Name), durable.CheckName(c.Directory)); err != nil {
 		return fmt.Errorf("trainers: %w", err)
 	}
-	if len(c.Trackers) > 0 && c.WriteInterval == (agents.Interval{}) {
+	switch {
+	case c.Resume && c.Name == "":
+		return fmt.Errorf("trainers: \"resume\" needs \"name\", the folder of the run to continue")
+	case len(c.Trackers) > 0 && c.WriteInterval == (agents.Interval{}):
 		return fmt.Errorf("trainers: \"trackers\" needs \"write_interval\": without one nothing is tracked; give " +
 			"\"auto\"")
-	}
-	if strings.ContainsAny(c.Name, `/\`) {
+	case strings.ContainsAny(c.Name, `/\`):
 		return fmt.Errorf("trainers: \"name\" is %q; it is one folder's name, the folder it lies in is \"directory\"",
 			c.Name)
-	}
-	if err := durable.CheckName(c.Name); err != nil {
-		return fmt.Errorf("trainers: \"name\": %w", err)
-	}
-	if err := durable.CheckName(c.Directory); err != nil {
-		return fmt.Errorf("trainers: \"directory\": %w", err)
-	}
-	switch {
 	case !c.evaluates() && c.StopAtReturn != nil:
 		return fmt.Errorf("trainers: \"stop_at_return\" needs \"evaluation_interval\": it is compared with returns " +
 			"of evaluations")

@@ -3,7 +3,6 @@ package trainers
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -182,19 +181,6 @@ func (m *metrics) restore(snap *checkpoint.Snapshot) {
 			r.n, r.written = int(count), int(written)
 		}
 	}
-}
-
-// number returns a float64 that JSON may have read as an integer. It returns NaN for anything else.
-func number(v any) float64 {
-	switch x := v.(type) {
-	case float64:
-		return x
-	case int64:
-		return float64(x)
-	case uint64:
-		return float64(x)
-	}
-	return math.NaN()
 }
 
 // Metrics returns the latest known figures by name. "episode.return", "episode.length" and the environment's own

@@ -118,7 +118,7 @@ func numbers(snap *checkpoint.Snapshot, path ...string) []float64 {
 	values, _ := v.([]any)
 	out := make([]float64, len(values))
 	for i, x := range values {
-		out[i] = number(x)
+		out[i], _ = x.(float64) // numbers with a point stay such in files
 	}
 	return out
 }

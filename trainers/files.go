@@ -227,9 +227,7 @@ func (f *files) ended(err error) {
 func (t *Trainer) plain() (map[string]any, error) {
 	dict := t.Dict()
 	if dict == nil {
-		section := config.Dict(t.cfg)
-		section["trackers"] = nameable(t.cfg.Trackers)
-		dict = map[string]any{"trainer": section}
+		dict = map[string]any{"trainer": t.cfg.dict()}
 	}
 	maps.Copy(dict, t.cfg.OtherSections)
 	text, err := yaml.Marshal(dict)
@@ -239,9 +237,13 @@ func (t *Trainer) plain() (map[string]any, error) {
 	return config.FromYAML([]byte(config.Redact(string(text))))
 }
 
-// nameable returns the trackers that YAML can name. A program's own tracker has no settings and exists in Go only.
-func nameable(list []trackers.Tracker) []trackers.Tracker {
-	return slices.DeleteFunc(slices.Clone(list), func(t trackers.Tracker) bool { return t.Settings() == nil })
+// dict returns the settings as a dictionary, with the trackers that YAML can name. A program's own tracker has no
+// settings and exists in Go only.
+func (c Config) dict() map[string]any {
+	c.Trackers = slices.DeleteFunc(slices.Clone(c.Trackers), func(t trackers.Tracker) bool {
+		return t.Settings() == nil
+	})
+	return config.Dict(c)
 }
 
 // trackExperiment adds a tracker for skrl's settings "wandb" and "wandb_kwargs" of the agent's experiment, unless the

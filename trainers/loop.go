@@ -82,7 +82,7 @@ func (l *loop) step(ctx context.Context) (*envs.Step, error) {
 		return nil, l.stepFailed(err)
 	}
 	acted := time.Now()
-	if err := l.world.terminator.requestTerminations(); err != nil {
+	if err := l.world.terminate(); err != nil {
 		return nil, fmt.Errorf("trainers: timestep %d: %w", l.timestep, err)
 	}
 	next, err := l.world.stepper.step(ctx, actions)

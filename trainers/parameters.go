@@ -217,7 +217,7 @@ type currentState struct {
 	Environments []int              `json:"environments"`
 }
 
-// parametersFormat is the version of the JSON that marshal writes. decodeParameters refuses other versions.
+// parametersFormat is the version of the JSON that marshal writes. read refuses other versions.
 const parametersFormat = 1
 
 // marshal returns the parameters as JSON: the target and, with whole, which environment has which values. Without the
@@ -237,67 +237,48 @@ func (p *parameters) marshal(whole bool) ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// decodeParameters reads the JSON of marshal. If n is not 0, it also reads which of n environments has which values.
-func decodeParameters(b []byte, n int) (parametersState, error) {
+// unreadable returns the error of parameters that do not fit the environment.
+func unreadable(err error) error {
+	return fmt.Errorf("trainers: the environment's parameters in the checkpoint: %w", err)
+}
+
+// read returns the standing of the JSON of marshal. It returns an error if the environment refuses a value. It changes
+// nothing. With whole, each environment is in Current exactly once. Otherwise the standing has a target only.
+func (p *parameters) read(b []byte, whole bool) (standing, error) {
 	var s parametersState
 	err := json.Unmarshal(b, &s)
 	if err == nil && s.Format != parametersFormat {
 		err = fmt.Errorf("their format is %d, this version of gorl reads %d", s.Format, parametersFormat)
 	}
-	if n == 0 {
-		s.Current, s.Fresh = nil, nil
-	} else if err == nil {
-		err = s.check(n)
-	}
 	if err != nil {
-		return parametersState{}, fmt.Errorf("trainers: the environment's parameters in the checkpoint: %w", err)
+		return standing{}, unreadable(err)
 	}
-	return s, nil
-}
-
-// check returns an error unless each of n environments is in Current exactly once, and Fresh has only their indices.
-func (s *parametersState) check(n int) error {
-	seen, found := make([]bool, n), 0
+	n := len(p.current)
+	out := standing{current: make([]*values, n), fresh: make([]bool, n)}
+	if out.target, err = p.changed(s.Target); err != nil || !whole {
+		return out, err
+	}
 	for _, c := range s.Current {
-		for _, i := range c.Environments {
-			if i < 0 || i >= n || seen[i] {
-				return fmt.Errorf("environment %d of %d is there twice or does not exist", i, n)
-			}
-			seen[i] = true
-			found++
-		}
-	}
-	if found != n {
-		return fmt.Errorf("they are of %d environments, here are %d", found, n)
-	}
-	for _, i := range s.Fresh {
-		if i < 0 || i >= n {
-			return fmt.Errorf("environment %d of %d does not exist", i, n)
-		}
-	}
-	return nil
-}
-
-// read returns the standing of a saved state. It returns an error if the environment refuses a value. It changes
-// nothing. Without Current the standing has a target only.
-func (p *parameters) read(s parametersState) (standing, error) {
-	target, err := p.changed(s.Target)
-	if err != nil {
-		return standing{}, err
-	}
-	out := standing{target: target, current: make([]*values, len(p.current)), fresh: make([]bool, len(p.fresh))}
-	for _, c := range s.Current {
-		v := target // shared, so that these environments do not count as waiting
+		v := out.target // shared, so that these environments do not count as waiting
 		if !maps.Equal(c.Values, s.Target) {
 			if v, err = p.changed(c.Values); err != nil {
 				return standing{}, err
 			}
 		}
 		for _, i := range c.Environments {
+			if i < 0 || i >= n || out.current[i] != nil {
+				return standing{}, unreadable(fmt.Errorf("environment %d of %d is there twice or does not exist", i, n))
+			}
 			out.current[i] = v
 		}
 	}
+	if slices.Contains(out.current, nil) {
+		return standing{}, unreadable(fmt.Errorf("they are of fewer environments than the %d here", n))
+	}
 	for _, i := range s.Fresh {
+		if i < 0 || i >= n {
+			return standing{}, unreadable(fmt.Errorf("environment %d of %d does not exist", i, n))
+		}
 		out.fresh[i] = true
 	}
 	return out, nil

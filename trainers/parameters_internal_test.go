@@ -1,11 +1,19 @@
 package trainers
 
 import (
+	"slices"
 	"testing"
 )
 
-// FuzzDecodeParameters feeds damaged states: an error or values of environments that exist, never a panic.
-func FuzzDecodeParameters(f *testing.F) {
+// anyScale takes every value of a reward with one parameter.
+type anyScale struct{}
+
+func (anyScale) RewardShaping() map[string]any                { return map[string]any{"scale": 1.0} }
+func (anyScale) SetRewardShaping(map[string]any, []int) error { return nil }
+
+// FuzzReadParameters feeds damaged states: an error or values for every environment, never a panic.
+func FuzzReadParameters(f *testing.F) {
+	own := &values{map[string]any{"scale": 1.0}, map[string]float64{"scale": 1}}
 	for _, seed := range []string{
 		`{"format":1,"target":{"scale":1.5},"current":[{"values":{"scale":1},"environments":[0,2]},` +
 			`{"values":{"scale":1.5},"environments":[1]}],"fresh":[1]}`,
@@ -17,16 +25,9 @@ func FuzzDecodeParameters(f *testing.F) {
 		if n < 0 || n > 1000 {
 			return
 		}
-		s, err := decodeParameters(b, n)
-		if err != nil {
-			return
-		}
-		all := s.Fresh
-		for _, c := range s.Current {
-			all = append(all, c.Environments...)
-		}
-		for _, i := range all {
-			_ = make([]bool, n)[i]
+		p := parameters{shaper: anyScale{}, standing: standing{own, make([]*values, n), make([]bool, n)}}
+		if s, err := p.read(b, true); err == nil && slices.Contains(s.current, nil) {
+			t.Errorf("%q: an environment has no values", b)
 		}
 	})
 }

@@ -207,7 +207,7 @@ func (r rank) shareSnapshot(snap *checkpoint.Snapshot) (*checkpoint.Snapshot, er
 		return snap, nil
 	}
 	var b bytes.Buffer
-	if r.Rank() == 0 && snap != nil {
+	if snap != nil { // on rank 0
 		if err := checkpoint.EncodeSafetensors(&b, snap); err != nil {
 			return nil, err
 		}

@@ -119,6 +119,7 @@ type runner struct {
 	seed    int64
 	class   string         // the agent's
 	trainer map[string]any // the section without its class
+	sizes   map[string]int // the memory_size of the sections of memories
 
 	// Settings of the agent, known after it was made: settings returns all as a new dictionary, and common has those of
 	// the algorithm or, with several agents, of the first one.
@@ -134,7 +135,7 @@ func newRunner(dict map[string]any, sp spaces.Set) (*runner, error) {
 		return nil, &config.Error{Prefix: "trainers", Path: "params", Given: params,
 			Reason: "it is the section of a file of rl_games; package trainers/rlgames makes a dictionary of it"}
 	}
-	r := &runner{sp: sp}
+	r := &runner{sp: sp, sizes: map[string]int{}}
 	if err := config.Merge(r, dict, config.Options{Prefix: "trainers", Aliases: map[string]config.Alias{
 		"replay_buffer": {Key: "reply_buffer"},
 	}}); err != nil {
@@ -159,10 +160,10 @@ func newRunner(dict map[string]any, sp spaces.Set) (*runner, error) {
 	if errs[1] == nil || slices.Contains(agentClasses[:2], r.class) && r.checkSeats() == nil {
 		errs[3] = r.checkModels()
 	}
-	for _, b := range append(r.buffers(), buffer{name: "memory", dict: r.Memory}) {
-		if b.dict != nil {
-			_, err := memorySize(b.name, b.dict)
-			errs = append(errs, err)
+	for _, m := range r.memories() {
+		if m.dict != nil {
+			size, err := memorySize(m.name, m.dict)
+			r.sizes[m.name], errs = size, append(errs, err)
 		}
 	}
 	return r, errors.Join(errs...)
@@ -182,12 +183,10 @@ func (r *runner) readSeed() (int64, error) {
 
 // agent makes the agent of r.class with its models. The caller closes it. Afterwards settings and common are set.
 func (r *runner) agent() (agents.Agent, error) {
-	for _, b := range r.buffers() { // of AMP: such a file is probably meant for it
-		if b.dict != nil && r.class != "AMP" {
-			return nil, fmt.Errorf("trainers: %s belongs to AMP, and agent.class is %s; leave it out", b.name, r.class)
-		}
-	}
 	r.Agent = withoutNullScale(r.Agent)
+	if err := r.ampMemories(); err != nil {
+		return nil, err
+	}
 	build := map[string]func() (agents.Agent, error){"PPO": r.ppo, "AMP": r.amp, "IPPO": r.ippo, "MAPPO": r.ippo}
 	agent, err := build[r.class]()
 	if err != nil {
@@ -212,10 +211,11 @@ func withoutNullScale(agent map[string]any) map[string]any {
 
 // ppo makes a PPO agent.
 func (r *runner) ppo() (agents.Agent, error) {
-	m, err := r.models("policy", "value")
+	m, full, err := readModels(r.Models, r.sp, "policy", "value")
 	if err != nil {
 		return nil, err
 	}
+	r.Models = full
 	a, err := ppo.New(ppo.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: m.ppo(), Dict: r.Agent, Seed: r.seed,
 		Group: r.group})
 	if err != nil {
@@ -229,10 +229,11 @@ func (r *runner) ppo() (agents.Agent, error) {
 
 // ippo makes an IPPO or MAPPO agent.
 func (r *runner) ippo() (agents.Agent, error) {
-	specs, err := r.groupModels()
+	specs, full, err := r.groupModels()
 	if err != nil {
 		return nil, err
 	}
+	r.Models = full
 	a, err := ippo.New(ippo.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Centralised: r.class == "MAPPO",
 		Models: func(g ippo.Group) ppo.Models { return specs[g.Name].ppo() }, Dict: r.Agent, Seed: r.seed,
 		Group: r.group})
@@ -259,17 +260,15 @@ func (r *runner) amp() (agents.Agent, error) {
 		return nil, fmt.Errorf("trainers: agent.class is AMP, but the environment has no AMP observations for the " +
 			"discriminator")
 	}
-	if err := r.ampMemories(); err != nil {
-		return nil, err
-	}
 	roles, err := r.ampRoles()
 	if err != nil {
 		return nil, err
 	}
-	m, err := r.models(roles...)
+	m, full, err := readModels(r.Models, r.sp, roles...)
 	if err != nil {
 		return nil, err
 	}
+	r.Models = full
 	a, err := amp.New(amp.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: m.amp(), Motions: motions,
 		Dict: r.Agent, Seed: r.seed, Group: r.group})
 	if err != nil {
@@ -347,8 +346,7 @@ func (t *Trainer) Dict() map[string]any {
 	agent := r.settings()
 	agent["class"] = r.class
 	full["agent"] = agent
-	trainer := config.Dict(t.cfg)
-	trainer["trackers"] = nameable(t.cfg.Trackers)
+	trainer := t.cfg.dict()
 	trainer["class"] = sequentialTrainer
 	if t.cfg.Seed == r.seed {
 		delete(trainer, "seed") // one place to change it

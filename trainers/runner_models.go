@@ -40,21 +40,12 @@ type mlps struct {
 	models.Initialization `yaml:",inline"`
 }
 
-// models reads the section "models" for the roles that the agent has, and completes r.Models by all defaults, for Dict.
-func (r *runner) models(roles ...string) (*modelSpecs, error) {
-	m, full, err := readModels(r.Models, r.sp, roles...)
-	if err == nil {
-		r.Models = full
-	}
-	return m, err
-}
-
-// groupModels reads the models of IPPO and MAPPO, by group, and completes r.Models by all defaults. The section is for
-// all groups, or has a section for each by name.
-func (r *runner) groupModels() (map[string]*modelSpecs, error) {
+// groupModels reads the models of IPPO and MAPPO, by group, and returns the section completed by all defaults. The
+// section is for all groups, or has a section for each by name.
+func (r *runner) groupModels() (specs map[string]*modelSpecs, full map[string]any, err error) {
 	if len(r.Models) == 0 {
-		_, err := r.models("policy", "value")
-		return nil, err
+		_, _, err := readModels(nil, r.sp, "policy", "value")
+		return nil, nil, err
 	}
 	dict := map[string]any{"models": r.Models}
 	if sharing, ok := r.Agent["parameter_sharing"]; ok {
@@ -62,23 +53,23 @@ func (r *runner) groupModels() (map[string]*modelSpecs, error) {
 	}
 	groups, err := ippo.Groups(dict, r.sp, r.class == "MAPPO")
 	if err != nil {
-		return nil, config.Under("trainers", "agent", err)
+		return nil, nil, config.Under("trainers", "agent", err)
 	}
-	specs, full := map[string]*modelSpecs{}, map[string]any{}
+	specs, full = map[string]*modelSpecs{}, map[string]any{}
 	ofAll := reflect.DeepEqual(groups[0].Dict["models"], dict["models"])
 	for _, g := range groups {
 		section, ok := g.Dict["models"].(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("trainers: models of the agent %s is %v; want a mapping", g.Name, g.Dict["models"])
+			return nil, nil, fmt.Errorf("trainers: models of the agent %s is %v; want a mapping", g.Name, g.Dict["models"])
 		}
 		if value, policy := fmt.Sprint(section["value"]), fmt.Sprint(section["policy"]); r.class == "IPPO" &&
 			r.sp.State.Kind != spaces.None && strings.Contains(value, "STATES") && !strings.Contains(policy, "STATES") {
-			return nil, fmt.Errorf("trainers: models.value of the agent %s reads STATES, and IPPO's value networks "+
+			return nil, nil, fmt.Errorf("trainers: models.value of the agent %s reads STATES, and IPPO's value networks "+
 				"read observations; set agent.class to MAPPO, whose value networks read the shared state", g.Name)
 		}
 		m, complete, err := readModels(section, g.Spaces, "policy", "value")
 		if err != nil {
-			return nil, fmt.Errorf("%w (models of the agent %s)", err, g.Name)
+			return nil, nil, fmt.Errorf("%w (models of the agent %s)", err, g.Name)
 		}
 		m.policy.State = spaces.Space{}
 		if policy, ok := m.roles["policy"]; ok {
@@ -91,8 +82,7 @@ func (r *runner) groupModels() (map[string]*modelSpecs, error) {
 			full[g.Name] = complete
 		}
 	}
-	r.Models = full
-	return specs, nil
+	return specs, full, nil
 }
 
 // ampRoles returns the roles of the models that AMP needs. They depend on the setting separate_critics, which is read

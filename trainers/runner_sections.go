@@ -42,8 +42,6 @@ func (r *runner) checkAgent() error {
 
 // checkModels returns the errors of the models' descriptions.
 func (r *runner) checkModels() error {
-	given := r.Models
-	defer func() { r.Models = given }() // without defaults, which may depend on the spaces
 	roles := []string{"policy", "value"}
 	switch {
 	case r.class == "AMP":
@@ -52,12 +50,12 @@ func (r *runner) checkModels() error {
 			return nil // checkAgent has found it, too
 		}
 	case r.class != "PPO" && len(r.sp.Seats) > 0:
-		_, err := r.groupModels()
+		_, _, err := r.groupModels()
 		return err
 	case r.class != "PPO":
 		return nil // which sections are of agents is not known without their names
 	}
-	_, err := r.models(roles...)
+	_, _, err := readModels(r.Models, r.sp, roles...)
 	return err
 }
 
@@ -87,36 +85,35 @@ func (r *runner) checkSeats() error {
 		Reason: fmt.Sprintf("%s in the environment; want %s", number, oneOf(classes))}
 }
 
-// buffer is a section of a memory of AMP. name is the section's, and key the agent's setting for its memory_size.
-type buffer struct {
+// memory is a section of a memory. key is the agent's setting for the memory_size of one of AMP's. dict is nil if the
+// dictionary lacks the section.
+type memory struct {
 	name, key string
 	dict      map[string]any
 }
 
-// buffers returns AMP's memories. dict is nil if the dictionary lacks the section.
-func (r *runner) buffers() []buffer {
-	return []buffer{{"motion_dataset", "motion_dataset_size", r.MotionDataset},
-		{"reply_buffer", "reply_buffer_size", r.ReplyBuffer}}
+// memories returns the sections of memories.
+func (r *runner) memories() []memory {
+	return []memory{{"motion_dataset", "motion_dataset_size", r.MotionDataset},
+		{"reply_buffer", "reply_buffer_size", r.ReplyBuffer}, {"memory", "", r.Memory}}
 }
 
 // ampMemories copies the memory_size of AMP's memories to the agent's settings, where gorl has these sizes. A size that
-// is given in both places is an error.
+// is given in both places is an error, and so is a memory of AMP for another agent: the file is probably meant for AMP.
 func (r *runner) ampMemories() error {
-	for _, b := range r.buffers() {
-		if b.dict == nil {
+	for _, m := range r.memories() {
+		size, twice := r.sizes[m.name], r.Agent[m.key]
+		switch {
+		case m.dict == nil || m.key == "":
 			continue
+		case r.class != "AMP":
+			return fmt.Errorf("trainers: %s belongs to AMP, and agent.class is %s; leave it out", m.name, r.class)
+		case size <= 0:
+			return fmt.Errorf("trainers: %s.memory_size is %d; want a positive number of rows", m.name, size)
+		case twice != nil:
+			return fmt.Errorf("trainers: %s.memory_size and agent.%s say the same; give one of them", m.name, m.key)
 		}
-		size, err := memorySize(b.name, b.dict)
-		if err != nil {
-			return err
-		}
-		if size <= 0 {
-			return fmt.Errorf("trainers: %s.memory_size is %d; want a positive number of rows", b.name, size)
-		}
-		if _, twice := r.Agent[b.key]; twice {
-			return fmt.Errorf("trainers: %s.memory_size and agent.%s say the same; give one of them", b.name, b.key)
-		}
-		r.Agent[b.key] = size
+		r.Agent[m.key] = size
 	}
 	return nil
 }
@@ -124,14 +121,8 @@ func (r *runner) ampMemories() error {
 // checkMemory returns an error unless the section "memory" has the size of the agent's rollouts, or a negative size,
 // which means that size in skrl. It needs common, so it runs after the agent was made.
 func (r *runner) checkMemory() error {
-	if r.Memory == nil {
-		return nil
-	}
-	size, err := memorySize("memory", r.Memory)
-	if err != nil {
-		return err
-	}
-	if rollouts := r.common.Rollouts; size == 0 || size > 0 && size != rollouts {
+	size, rollouts := r.sizes["memory"], r.common.Rollouts
+	if r.Memory != nil && size >= 0 && size != rollouts {
 		return fmt.Errorf("trainers: memory.memory_size is %d and agent.rollouts is %d; an update learns from "+
 			"exactly its rollout, so give the same, or memory_size: -1", size, rollouts)
 	}

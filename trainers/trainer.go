@@ -84,7 +84,7 @@ func New(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) {
 	if i := slices.Index(cfg.Callbacks, nil); i >= 0 {
 		return nil, fmt.Errorf("trainers: callback %d is nil", i)
 	}
-	kept, err := statefulCallbacks(cfg.Callbacks)
+	states, err := callbackStates(cfg.Callbacks)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func New(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) {
 	if err := saves(cfg, agent); err != nil {
 		return nil, err
 	}
-	ends, err := newTerminator(env, agent)
+	terminate, err := terminations(env, agent)
 	if err != nil {
 		return nil, err
 	}
@@ -103,11 +103,12 @@ func New(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{env: env, agent: agent, seed: cfg.Seed, keepsState: cfg.SaveBuffers, terminator: ends,
+	w := &world{env: env, agent: agent, seed: cfg.Seed, keepsState: cfg.SaveBuffers, terminate: terminate,
 		running: newRunning(env.NumEnvs()), stepper: newStepper(env, cfg.StopTimeout)}
 	l := &loop{agent: agent, cfg: cfg, world: w, rank: own, files: files{cfg: cfg}}
-	t := &Trainer{guard: newGuard(), loop: l}
-	l.calls = callbacks{trainer: t, list: orderCallbacks(cfg.Callbacks), stateful: kept}
+	t := &Trainer{loop: l, guard: exclusive.Guard{Object: "trainers: the trainer", Advice: "a trainer serves one " +
+		"goroutine at a time: cancel the context of the running call and wait until it returns, or use a callback"}}
+	l.calls = callbacks{trainer: t, list: orderCallbacks(cfg.Callbacks), states: states}
 	if cfg.evaluates() || cfg.films() {
 		if err := cmp.Or(w.undisturbed(&cfg), cfg.checkFilms(env)); err != nil {
 			return nil, err
@@ -138,12 +139,6 @@ var (
 	callEvaluate        exclusive.Method = "Evaluate"
 	callEvaluateMetrics exclusive.Method = "EvaluateMetrics"
 )
-
-// newGuard returns the guard of a new trainer. Object begins and Advice ends the errors of overlapping calls.
-func newGuard() exclusive.Guard {
-	return exclusive.Guard{Object: "trainers: the trainer", Advice: "a trainer serves one goroutine at a time: " +
-		"cancel the context of the running call and wait until it returns, or use a callback"}
-}
 
 // enterEvaluation starts an evaluation. The caller must call leave when the evaluation ends. During a callback Train or
 // Step holds the guard, so the evaluation neither enters nor leaves it.

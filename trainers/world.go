@@ -31,13 +31,13 @@ type world struct {
 	env        envs.Env
 	agent      agents.Agent // is notified of resets
 	stepper    *stepper
-	terminator terminator  // of episodes that the agent gives up
-	parameters *parameters // of the environment's reward; nil if it has none
-	running    running     // the episodes in progress
-	now        *envs.Step  // what to act on; nil before the first reset
-	needsReset bool        // a step has failed: reset the environment before the next one
-	seed       int64       // of the first reset
-	keepsState bool        // snapshots have the environment's state (Config.SaveBuffers)
+	terminate  func() error // the episodes that the agent gives up
+	parameters *parameters  // of the environment's reward; nil if it has none
+	running    running      // the episodes in progress
+	now        *envs.Step   // what to act on; nil before the first reset
+	needsReset bool         // a step has failed: reset the environment before the next one
+	seed       int64        // of the first reset
+	keepsState bool         // snapshots have the environment's state (Config.SaveBuffers)
 }
 
 // reset starts new episodes in all environments, with the reward parameters that were set last. A negative seed
@@ -303,14 +303,7 @@ func (w *world) readParameters(snap *checkpoint.Snapshot, whole bool) (s standin
 		return s, false, fmt.Errorf("trainers: %s: %w", layout.EnvironmentParameters, err)
 	}
 	// Which environment has which values means something only together with the environments' state.
-	n := 0
-	if whole {
-		n = len(w.parameters.current)
-	}
-	saved, err := decodeParameters(b, n)
-	if err == nil {
-		s, err = w.parameters.read(saved)
-	}
+	s, err = w.parameters.read(b, whole)
 	return s, true, err
 }
 
@@ -325,35 +318,19 @@ func (t *Trainer) RestoreCurriculum(snap *checkpoint.Snapshot) error {
 	return err
 }
 
-// terminator passes the episodes that the agent wants to end to the environment. The zero value does nothing, for
-// agents that end no episodes.
-type terminator struct {
-	agent agents.Terminator
-	env   envs.Terminator
-}
-
-// newTerminator returns the terminator of agent and env. It returns an error if the agent ends episodes and env cannot.
-func newTerminator(env envs.Env, agent agents.Agent) (terminator, error) {
+// terminations returns a function that passes the agent's mask (N,) to the environment, which terminates these episodes
+// in its next step. The training loop calls it between Act and the step. It returns an error if the agent ends episodes
+// and env cannot.
+func terminations(env envs.Env, agent agents.Agent) (func() error, error) {
 	a, ok := agents.As[agents.Terminator](agent)
 	if !ok || !a.Terminates() {
-		return terminator{}, nil
+		return func() error { return nil }, nil
 	}
 	e, ok := envs.As[envs.Terminator](env)
 	if !ok {
-		return terminator{}, fmt.Errorf("trainers: the agent ends episodes by itself "+
-			"(\"termination_style_reward\"), and the environment "+
-			"(%T) cannot be told to end one: it is no envs.Terminator, as those of package envs/mujoco are (the "+
-			"walker, the humanoid, the "+
-			"quadruped); set \"termination_style_reward\" to 0, or implement it", env)
+		return nil, fmt.Errorf("trainers: the agent ends episodes by itself (\"termination_style_reward\"), and the "+
+			"environment (%T) cannot be told to end one: it is no envs.Terminator, as those of package envs/mujoco are "+
+			"(the walker, the humanoid, the quadruped); set \"termination_style_reward\" to 0, or implement it", env)
 	}
-	return terminator{a, e}, nil
-}
-
-// requestTerminations passes the agent's mask (N,) to the environment, which terminates these episodes in its next
-// step. The training loop calls it between Act and the step.
-func (t terminator) requestTerminations() error {
-	if t.agent == nil {
-		return nil
-	}
-	return t.env.Terminate(t.agent.Terminations())
+	return func() error { return e.Terminate(a.Terminations()) }, nil
 }
