@@ -94,10 +94,7 @@ func checkedShape(shape []int64, n int) []int64 {
 
 // Len returns the number of elements; 1 for a shape without dimensions.
 func (a Array) Len() int64 {
-	n, err := countElements(a.Shape)
-	if err != nil {
-		return 0
-	}
+	n, _ := countElements(a.Shape)
 	return n
 }
 
@@ -112,12 +109,7 @@ func (a Array) Float64s() ([]float64, error) { return fromBytes[float64](a, F64)
 func (a Array) Int64s() ([]int64, error) { return fromBytes[int64](a, I64) }
 
 // Bytes returns the elements of a U8 array, sharing its memory. Another element type is an error.
-func (a Array) Bytes() ([]byte, error) {
-	if err := a.checkType(U8); err != nil {
-		return nil, err
-	}
-	return a.Data, nil
-}
+func (a Array) Bytes() ([]byte, error) { return fromBytes[byte](a, U8) }
 
 // Bools returns a copy of the elements of a BOOL array. Another element type is an error.
 func (a Array) Bools() ([]bool, error) {
@@ -162,27 +154,24 @@ func (a Array) Validate() error {
 
 // countElements returns the product of a shape. Negative sizes and overflow are errors.
 func countElements(shape []int64) (int64, error) {
-	n, empty := int64(1), false
+	n := int64(1)
 	for _, d := range shape {
 		switch {
 		case d < 0:
 			return 0, fmt.Errorf("shape %v has a negative size", shape)
-		case d == 0:
-			empty = true
-		case n > math.MaxInt64/d:
+		case d > 0 && n > math.MaxInt64/d:
 			return 0, fmt.Errorf("shape %v has more elements than can be counted", shape)
-		default:
-			n *= d
 		}
+		n *= max(d, 1) // of an empty array the other sizes are checked, too
 	}
-	if empty {
+	if slices.Contains(shape, 0) {
 		return 0, nil
 	}
 	return n, nil
 }
 
 // toBytes returns the bytes of data, in place.
-func toBytes[T float32 | float64 | int64](data []T) []byte {
+func toBytes[T float32 | float64 | int64 | byte](data []T) []byte {
 	if len(data) == 0 {
 		return []byte{}
 	}
@@ -190,7 +179,7 @@ func toBytes[T float32 | float64 | int64](data []T) []byte {
 }
 
 // fromBytes is the inverse of toBytes. It copies memory that is not aligned to the element's size.
-func fromBytes[T float32 | float64 | int64](a Array, want DType) ([]T, error) {
+func fromBytes[T float32 | float64 | int64 | byte](a Array, want DType) ([]T, error) {
 	if err := a.checkType(want); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/gorl-dev/gorl/internal/durable"
 )
@@ -40,8 +39,7 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 
 // asDamaged returns err as a DamagedError. It is err itself if that is one.
 func asDamaged(path string, err error) *DamagedError {
-	var d *DamagedError
-	if errors.As(err, &d) {
+	if d, ok := errors.AsType[*DamagedError](err); ok {
 		return d
 	}
 	return &DamagedError{Path: path, Reason: err.Error(), Err: err}
@@ -62,31 +60,12 @@ type Saved struct {
 	Snapshot *Snapshot
 }
 
-// listing describes a store's directory.
-type listing struct {
-	manifests []Manifest      // the readable ones, the latest first
-	damaged   []*DamagedError // unreadable manifests, and data files without a manifest
-}
-
-// nextSequence returns a number above all in the listing. It is the time in microseconds, unless the clock was set
-// back, so that it is also above the number of a manifest that could not be read.
-func (l listing) nextSequence(now time.Time) int64 {
-	next := now.UnixMicro()
-	if len(l.manifests) > 0 {
-		next = max(next, l.manifests[0].Sequence+1)
-	}
-	return next
-}
-
-// list reads the manifests.
-func (s *Store) list() (listing, error) {
-	var l listing
+// list returns the readable manifests, the latest first, and the damage that shows without reading data: unreadable
+// manifests, and data files without a manifest.
+func (s *Store) list() (manifests []Manifest, damaged []*DamagedError, err error) {
 	entries, err := s.fs.ReadDir(s.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return l, nil
-	}
 	if err != nil {
-		return l, err
+		return nil, nil, ignoreMissing(err)
 	}
 	names := map[string]bool{}
 	for _, e := range entries {
@@ -99,22 +78,22 @@ func (s *Store) list() (listing, error) {
 		switch {
 		case e.IsDir():
 		case isData && !names[base+manifestSuffix]:
-			l.damaged = append(l.damaged, uncommitted(path))
+			damaged = append(damaged, uncommitted(path))
 		case strings.HasSuffix(name, manifestSuffix):
 			m, err := readManifest(s.fs, path)
 			switch {
 			case err == nil:
-				l.manifests = append(l.manifests, m)
+				manifests = append(manifests, m)
 			case !errors.Is(err, fs.ErrNotExist): // otherwise another store has deleted it since the listing
-				l.damaged = append(l.damaged, asDamaged(path, err))
+				damaged = append(damaged, asDamaged(path, err))
 			}
 		}
 	}
-	slices.SortFunc(l.manifests, func(a, b Manifest) int {
+	slices.SortFunc(manifests, func(a, b Manifest) int {
 		return cmp.Or(cmp.Compare(b.Sequence, a.Sequence), cmp.Compare(b.Step, a.Step),
 			cmp.Compare(b.WrittenAt, a.WrittenAt), cmp.Compare(a.File, b.File))
 	})
-	return l, nil
+	return manifests, damaged, nil
 }
 
 // readManifest reads and verifies the manifest at path.
@@ -136,22 +115,21 @@ func readManifest(fsys durable.FS, path string) (Manifest, error) {
 // List returns the manifests of all snapshots, the latest first, and the damaged files. It does not read the data, so
 // it finds only damage that shows without it.
 func (s *Store) List() ([]Manifest, []*DamagedError, error) {
-	l, err := s.list()
+	manifests, damaged, err := s.list()
 	if err != nil {
-		return nil, nil, fmt.Errorf("checkpoint: %w", err)
+		err = fmt.Errorf("checkpoint: %w", err)
 	}
-	return l.manifests, l.damaged, nil
+	return manifests, damaged, err
 }
 
 // Latest returns the valid snapshot that was saved last. The second result lists the damaged ones that Latest passed
 // over, for the caller to report. If no snapshot is valid the error is ErrNone.
 func (s *Store) Latest() (*Saved, []*DamagedError, error) {
-	l, err := s.list()
+	manifests, damaged, err := s.List()
 	if err != nil {
-		return nil, nil, fmt.Errorf("checkpoint: %w", err)
+		return nil, nil, err
 	}
-	damaged := l.damaged
-	for _, m := range l.manifests {
+	for _, m := range manifests {
 		path := filepath.Join(s.dir, m.File)
 		snap, err := readData(s.fs, path, m)
 		if err == nil {
@@ -202,13 +180,12 @@ func ReadManifest(path string) (Manifest, error) {
 		path = base + manifestSuffix
 	}
 	m, err := readManifest(durable.OS, path)
-	switch {
-	case err == nil:
-		return m, nil
-	case errors.Is(err, fs.ErrNotExist):
-		return m, fmt.Errorf("checkpoint: %w", err)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("checkpoint: %w", err)
+	} else if err != nil {
+		err = asDamaged(path, err)
 	}
-	return m, asDamaged(path, err)
+	return m, err
 }
 
 // Verify compares a snapshot's data with its manifest, by the path of either file, and returns the manifest. It needs

@@ -17,8 +17,8 @@ func (s *Store) retain(saved Manifest) error {
 	if s.opt.Keep == 0 {
 		return nil
 	}
-	l, err := s.list()
-	if err != nil || len(l.manifests) <= s.opt.Keep {
+	manifests, _, err := s.list()
+	if err != nil || len(manifests) <= s.opt.Keep {
 		return err
 	}
 	if err := verifyData(s.fs, filepath.Join(s.dir, saved.File), saved); err != nil {
@@ -28,7 +28,7 @@ func (s *Store) retain(saved Manifest) error {
 		return err
 	}
 	var errs []error
-	for _, old := range l.manifests[s.opt.Keep:] {
+	for _, old := range manifests[s.opt.Keep:] {
 		if old.File != saved.File {
 			errs = append(errs, s.delete(old))
 		}
@@ -53,12 +53,12 @@ func (s *Store) tidy() error {
 	if err := s.removeLeftovers(); err != nil {
 		return ignoreMissing(err)
 	}
-	l, err := s.list()
-	if err != nil || len(l.manifests) == 0 {
+	manifests, _, err := s.list()
+	if err != nil || len(manifests) == 0 {
 		return err
 	}
-	var damaged *DamagedError
-	if err = s.retain(l.manifests[0]); errors.As(err, &damaged) {
+	err = s.retain(manifests[0])
+	if _, damaged := errors.AsType[*DamagedError](err); damaged {
 		return nil
 	}
 	return err
@@ -66,8 +66,8 @@ func (s *Store) tidy() error {
 
 // isSuperseded reports whether so many snapshots are newer than m that another store may have deleted m.
 func (s *Store) isSuperseded(m Manifest) bool {
-	l, err := s.list()
-	return err == nil && len(l.manifests) >= s.opt.Keep && l.manifests[s.opt.Keep-1].Sequence >= m.Sequence
+	manifests, _, err := s.list()
+	return err == nil && len(manifests) >= s.opt.Keep && manifests[s.opt.Keep-1].Sequence >= m.Sequence
 }
 
 // delete removes a snapshot: first its commit, then its data. Until then the renamed manifest proves whose the data is.

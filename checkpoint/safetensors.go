@@ -46,31 +46,25 @@ func encodeHeader(s *Snapshot) (header []byte, order []string, err error) {
 	slices.SortFunc(order, func(a, b string) int {
 		return cmp.Or(cmp.Compare(s.Arrays[b].DType.Size(), s.Arrays[a].DType.Size()), cmp.Compare(a, b))
 	})
-	offsets := map[string]int64{}
-	var end int64
-	for _, name := range order {
-		a := s.Arrays[name]
-		if name == metadataKey {
-			return nil, nil, fmt.Errorf("checkpoint: an array cannot be called %q; the format reserves the name", name)
-		}
-		if err := a.Validate(); err != nil {
-			return nil, nil, fmt.Errorf("array %q: %w", name, err)
-		}
-		offsets[name] = end
-		end += int64(len(a.Data))
-	}
 	metadata, err := encodeMetadata(s)
 	if err != nil {
 		return nil, nil, err
 	}
 	entries := map[string]any{metadataKey: json.RawMessage(metadata)}
+	var end int64
 	for _, name := range order {
-		if !utf8.ValidString(name) {
+		a := s.Arrays[name]
+		switch err := a.Validate(); {
+		case name == metadataKey:
+			return nil, nil, fmt.Errorf("checkpoint: an array cannot be called %q; the format reserves the name", name)
+		case err != nil:
+			return nil, nil, fmt.Errorf("array %q: %w", name, err)
+		case !utf8.ValidString(name):
 			return nil, nil, fmt.Errorf("checkpoint: the array name %q is not valid UTF-8", name)
 		}
-		a := s.Arrays[name]
-		entries[name] = entry{DType: a.DType, Shape: append([]int64{}, a.Shape...),
-			Offsets: []int64{offsets[name], offsets[name] + int64(len(a.Data))}}
+		begin := end
+		end += int64(len(a.Data))
+		entries[name] = entry{DType: a.DType, Shape: append([]int64{}, a.Shape...), Offsets: []int64{begin, end}}
 	}
 	b, err := appendJSON(make([]byte, lengthBytes, lengthBytes+256*len(order)), entries)
 	if err != nil {
@@ -96,10 +90,7 @@ func encodeMetadata(s *Snapshot) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	metadata := maps.Clone(s.Metadata)
-	if metadata == nil {
-		metadata = map[string]string{}
-	}
-	metadata[valuesKey] = string(values)
+	metadata := map[string]string{valuesKey: string(values)}
+	maps.Copy(metadata, s.Metadata)
 	return appendValue(nil, "Metadata", metadata, 0)
 }

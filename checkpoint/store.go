@@ -131,7 +131,7 @@ func checkName(name string) error {
 func (s *Store) save(name string, step int64, snap *Snapshot) (path string, err error) {
 	fsys := s.fs
 	leftovers := s.removeLeftovers()
-	listing, err := s.list()
+	manifests, _, err := s.list()
 	if err != nil {
 		return "", err
 	}
@@ -143,9 +143,15 @@ func (s *Store) save(name string, step int64, snap *Snapshot) (path string, err 
 	}
 	defer fsys.Remove(data) // at the return the data has its own name, or is not wanted
 
+	// The sequence is the time in microseconds, unless the clock was set back, so that it is also above the number of a
+	// manifest that could not be read.
 	now := time.Now()
+	sequence := now.UnixMicro()
+	if len(manifests) > 0 {
+		sequence = max(sequence, manifests[0].Sequence+1)
+	}
 	m := Manifest{
-		Format: manifestFormat, Version: manifestVersion, Name: name, Step: step, Sequence: listing.nextSequence(now),
+		Format: manifestFormat, Version: manifestVersion, Name: name, Step: step, Sequence: sequence,
 		Size: size, SHA256: hex.EncodeToString(sum), WrittenBy: s.opt.WrittenBy,
 		WrittenAt: now.UTC().Format(time.RFC3339), Arrays: len(snap.Arrays), Values: summarize(snap.Values),
 	}

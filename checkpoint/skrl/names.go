@@ -2,6 +2,7 @@ package skrl
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -46,26 +47,22 @@ func match(role string, file, agent []parameter) ([]int, error) {
 	for i, p := range agent {
 		byName[canonical(p.name)] = i
 	}
-	places := make([]int, len(file))
-	named := len(file) == len(agent) && len(byName) == len(agent)
-	seen := map[int]bool{}
+	places, named := make([]int, len(file)), map[int]bool{}
 	for i, p := range file {
-		at, ok := byName[canonical(p.name)]
-		named = named && ok && !seen[at]
-		places[i], seen[at] = at, true
+		if at, ok := byName[canonical(p.name)]; ok {
+			places[i], named[at] = at, true
+		}
 	}
-	if !named {
-		for i := range places {
+	byOrder := len(named) != len(file) || len(file) != len(agent)
+	for i, p := range file {
+		if byOrder {
 			places[i] = i
 		}
-	}
-	for i, p := range file {
-		at := places[i]
-		if at >= len(agent) || !named && i >= len(agent) {
+		switch at := places[i]; {
+		case at >= len(agent):
 			return nil, fmt.Errorf("skrl: %s: the file has %s %v, but the agent's network ends before: %s", role,
 				p.name, p.array.Shape, counts(file, agent))
-		}
-		if !slices.Equal(p.array.Shape, agent[at].array.Shape) {
+		case !slices.Equal(p.array.Shape, agent[at].array.Shape):
 			return nil, fmt.Errorf("skrl: %s: the file's %s has shape %v, the agent's %s %v; give the agent the "+
 				"layers of skrl's model (%s)", role, p.name, p.array.Shape, agent[at].name,
 				agent[at].array.Shape, counts(file, agent))
@@ -88,8 +85,12 @@ func tensors(role string, state *torchfile.Dict) ([]parameter, error) {
 	for k, v := range state.All() {
 		name, ok := k.(string)
 		a, isTensor := v.(checkpoint.Array)
-		if !ok || !isTensor {
+		switch {
+		case !ok || !isTensor:
 			return nil, fmt.Errorf("skrl: %s: entry %v of its state is not a tensor", role, k)
+		case a.DType != checkpoint.F32:
+			return nil, fmt.Errorf("skrl: %s: %s is of type %s; gorl's parameters are F32, so convert it with "+
+				".float() before saving", role, name, a.DType)
 		}
 		list = append(list, parameter{name, a})
 	}
@@ -98,13 +99,10 @@ func tensors(role string, state *torchfile.Dict) ([]parameter, error) {
 
 // parameterNames returns a snapshot's parameters in the order of the agent's optimizer.
 func parameterNames(s *checkpoint.Snapshot) ([]string, error) {
-	var names []string
-	for name := range s.Arrays {
-		if p, ok := strings.CutPrefix(name, layout.ExpAvg(layout.Optimizer, "")); ok {
-			if _, ok := s.Arrays[p]; !ok {
-				return nil, fmt.Errorf("skrl: the snapshot has %s, but no %s", name, p)
-			}
-			names = append(names, p)
+	names := slices.Sorted(maps.Keys(layout.Below(s, strings.TrimSuffix(layout.ExpAvg(layout.Optimizer, ""), "/"))))
+	for _, name := range names {
+		if _, ok := s.Arrays[name]; !ok {
+			return nil, fmt.Errorf("skrl: the snapshot has moments of %s, but no such parameter", name)
 		}
 	}
 	if len(names) == 0 {
@@ -119,7 +117,7 @@ func parameterNames(s *checkpoint.Snapshot) ([]string, error) {
 	for i, v := range listed {
 		order[i], _ = v.(string)
 	}
-	if !slices.Equal(slices.Sorted(slices.Values(order)), slices.Sorted(slices.Values(names))) {
+	if !slices.Equal(slices.Sorted(slices.Values(order)), names) {
 		return nil, fmt.Errorf("skrl: the snapshot's list of parameters does not match its arrays")
 	}
 	return order, nil

@@ -78,12 +78,6 @@ func (c *Checkpoint) fit(g group) ([]fitted, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range file {
-		if p.array.DType != checkpoint.F32 {
-			return nil, fmt.Errorf("skrl: %s: %s is of type %s; gorl's parameters are F32, so convert it with "+
-				".float() before saving", g.role, p.name, p.array.DType)
-		}
-	}
 	places, err := match(g.role, file, g.parameters)
 	if err != nil {
 		return nil, err
@@ -104,10 +98,7 @@ func (c *Checkpoint) shared() bool {
 	for k, v := range policy.All() {
 		a, ok := v.(checkpoint.Array)
 		b, too := at(value, k).(checkpoint.Array)
-		if !ok || !too {
-			return false
-		}
-		if a.DType != b.DType || !slices.Equal(a.Shape, b.Shape) || !bytes.Equal(a.Data, b.Data) {
+		if !ok || !too || a.DType != b.DType || !slices.Equal(a.Shape, b.Shape) || !bytes.Equal(a.Data, b.Data) {
 			return false
 		}
 	}
