@@ -86,11 +86,11 @@ func encodeMetadata(s *Snapshot) ([]byte, error) {
 	if _, taken := s.Metadata[valuesKey]; taken {
 		return nil, fmt.Errorf("checkpoint: the metadata entry %q holds Values; use another name", valuesKey)
 	}
-	values, err := appendValue(nil, "Values", s.Values, 0)
+	values, err := encodeValue("Values", s.Values)
 	if err != nil {
 		return nil, err
 	}
 	metadata := map[string]string{valuesKey: string(values)}
 	maps.Copy(metadata, s.Metadata)
-	return appendValue(nil, "Metadata", metadata, 0)
+	return encodeValue("Metadata", metadata)
 }

@@ -185,10 +185,10 @@ func TestValuesRoundTrip(t *testing.T) {
 		"small": 1e-300, "large": 1e300, "third": 1.0 / 3, "zero": math.Copysign(0, -1), "text": "a\"<ü>\n\u2028",
 		"deep": []any{true, map[string]any{"x": []any{}}},
 	}
-	text := must.Get(appendValue(nil, "Values", want, 0))(t)
+	text := must.Get(encodeValue("Values", want))(t)
 	must.Match(t, want, must.Get(parseValues(string(text)))(t), "read")
 	own := []any{3, []float64{1, 2.5}, map[string]int{"b": 2, "a": 1}}
-	must.Is(t, string(must.Get(appendValue(nil, "Values", own, 0))(t)), `[3,[1.0,2.5],{"a":1,"b":2}]`, "Go's own types")
+	must.Is(t, string(must.Get(encodeValue("Values", own))(t)), `[3,[1.0,2.5],{"a":1,"b":2}]`, "Go's own types")
 }
 
 func TestValuesErrors(t *testing.T) {
@@ -202,7 +202,7 @@ func TestValuesErrors(t *testing.T) {
 		"a key of Values is not val": map[string]any{"\xff": 1},
 		"nested more than":           map[string]any{"d": deep},
 	} {
-		must.RefusedAs(appendValue(nil, "Values", v, 0))(t, want, want)
+		must.RefusedAs(encodeValue("Values", v))(t, want, want)
 	}
 	nested := strings.Repeat(`{"a":`, 500) + "1" + strings.Repeat("}", 500)
 	for _, text := range []string{"", "null", "[1]", `{"a":1e999}`, `{} {}`, `{"a":NaN}`, nested} {

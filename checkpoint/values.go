@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -18,57 +16,70 @@ import (
 // maxDepth limits the nesting of Values, in files and in memory.
 const maxDepth = 200
 
-// appendValue appends v as JSON with sorted keys. Floats always have a point or an exponent, so that a reader can tell
+// encodeValue returns v as JSON with sorted keys. Floats always have a point or an exponent, so that a reader can tell
 // 3.0 from 3. Errors name v by its path.
-func appendValue(b []byte, path string, v any, depth int) ([]byte, error) {
-	if depth > maxDepth {
-		return nil, fmt.Errorf("checkpoint: %s: nested more than %d deep", path, maxDepth)
-	}
-	if v == nil {
-		return append(b, "null"...), nil
-	}
-	rv := reflect.ValueOf(v)
-	switch k := rv.Kind(); {
-	case k == reflect.Bool:
-		return strconv.AppendBool(b, rv.Bool()), nil
-	case rv.CanInt():
-		return strconv.AppendInt(b, rv.Int(), 10), nil
-	case rv.CanUint():
-		return strconv.AppendUint(b, rv.Uint(), 10), nil
-	case rv.CanFloat():
-		return appendFloat(b, path, rv.Float())
-	case k == reflect.String:
-		return appendString(b, path, rv.String())
-	case k == reflect.Slice || k == reflect.Array:
-		return appendList(b, path, rv, depth)
-	case k == reflect.Map && rv.Type().Key().Kind() == reflect.String:
-		return appendMap(b, path, rv, depth)
-	}
-	return nil, fmt.Errorf("checkpoint: %s: a %T cannot be stored; use numbers, strings, booleans, lists and maps "+
-		"with string keys", path, v)
-}
-
-func appendFloat(b []byte, path string, f float64) ([]byte, error) {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return nil, fmt.Errorf("checkpoint: %s is %v; numbers in Values must be finite", path, f)
-	}
-	start := len(b)
-	b = strconv.AppendFloat(b, f, 'g', -1, 64)
-	if !bytes.ContainsAny(b[start:], ".e") {
-		b = append(b, ".0"...)
-	}
-	return b, nil
-}
-
-func appendString(b []byte, path, s string) ([]byte, error) {
-	if !utf8.ValidString(s) {
-		return nil, fmt.Errorf("checkpoint: %s is not valid UTF-8", path)
-	}
-	b, err := appendJSON(b, s)
+func encodeValue(path string, v any) ([]byte, error) {
+	plain, err := plainValue(path, reflect.ValueOf(v), 0)
 	if err != nil {
-		return nil, fmt.Errorf("checkpoint: %s: %w", path, err)
+		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
-	return b, nil
+	return appendJSON(nil, plain)
+}
+
+// plainValue returns v in types that encoding/json writes as a file has them.
+func plainValue(path string, v reflect.Value, depth int) (_ any, err error) {
+	for v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	switch k := v.Kind(); {
+	case depth > maxDepth:
+		return nil, fmt.Errorf("%s: nested more than %d deep", path, maxDepth)
+	case k == reflect.Invalid: // nil
+		return nil, nil
+	case k == reflect.Bool:
+		return v.Bool(), nil
+	case v.CanInt():
+		return v.Int(), nil
+	case v.CanUint():
+		return v.Uint(), nil
+	case v.CanFloat():
+		x := v.Float()
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, fmt.Errorf("%s is %v; numbers in Values must be finite", path, x)
+		}
+		text := strconv.FormatFloat(x, 'g', -1, 64)
+		if !strings.ContainsAny(text, ".e") {
+			text += ".0"
+		}
+		return json.RawMessage(text), nil
+	case k == reflect.String:
+		if !utf8.ValidString(v.String()) {
+			return nil, fmt.Errorf("%s is not valid UTF-8", path)
+		}
+		return v.String(), nil
+	case k == reflect.Slice || k == reflect.Array:
+		list := make([]any, v.Len())
+		for i := range list {
+			if list[i], err = plainValue(fmt.Sprintf("%s[%d]", path, i), v.Index(i), depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
+	case k == reflect.Map && v.Type().Key().Kind() == reflect.String:
+		m := make(map[string]any, v.Len())
+		for it := v.MapRange(); it.Next(); {
+			key := it.Key().String()
+			if !utf8.ValidString(key) {
+				return nil, fmt.Errorf("a key of %s is not valid UTF-8", path)
+			}
+			if m[key], err = plainValue(path+"."+key, it.Value(), depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return m, nil
+	}
+	return nil, fmt.Errorf("%s: a %s cannot be stored; use numbers, strings, booleans, lists and maps with string keys",
+		path, v.Type())
 }
 
 // appendJSON appends v as compact JSON with sorted keys, which leaves <, > and & as they are.
@@ -80,43 +91,7 @@ func appendJSON(b []byte, v any) ([]byte, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
-func appendList(b []byte, path string, list reflect.Value, depth int) ([]byte, error) {
-	b = append(b, '[')
-	for i := range list.Len() {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		var err error
-		if b, err = appendValue(b, fmt.Sprintf("%s[%d]", path, i), list.Index(i).Interface(), depth+1); err != nil {
-			return nil, err
-		}
-	}
-	return append(b, ']'), nil
-}
-
-func appendMap(b []byte, path string, m reflect.Value, depth int) ([]byte, error) {
-	values := make(map[string]any, m.Len())
-	for it := m.MapRange(); it.Next(); {
-		values[it.Key().String()] = it.Value().Interface()
-	}
-	b = append(b, '{')
-	for i, key := range slices.Sorted(maps.Keys(values)) {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		var err error
-		if b, err = appendString(b, "a key of "+path, key); err != nil {
-			return nil, err
-		}
-		b = append(b, ':')
-		if b, err = appendValue(b, path+"."+key, values[key], depth+1); err != nil {
-			return nil, err
-		}
-	}
-	return append(b, '}'), nil
-}
-
-// parseValues reads what appendValue wrote.
+// parseValues reads what encodeValue wrote.
 func parseValues(text string) (map[string]any, error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()

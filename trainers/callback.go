@@ -23,7 +23,7 @@ import (
 // are counted before.
 //
 // Built-in callbacks run before those of Config.Callbacks, which run in the order of that list. The built-in
-// callbacks draw, write tracked values, save checkpoints and show progress, in this order. In OnStep the files of the
+// callbacks write tracked values, save checkpoints and show progress, in this order. In OnStep the files of the
 // timestep are therefore complete. A [StatefulCallback] runs earlier: after tracked values are written and before the
 // checkpoint is saved.
 //
@@ -92,7 +92,7 @@ type callbacks struct {
 // orderCallbacks returns the built-in and the user's callbacks in the order in which they are called. Those with a
 // state come before the built-in one that saves the checkpoint, so that the checkpoint has their state.
 func orderCallbacks(own []Callback) []Callback {
-	list, rest := []Callback{rendering{}, writing{}}, []Callback{saving{}, showing{}, stopping{}}
+	list, rest := []Callback{writing{}}, []Callback{saving{}, showing{}, stopping{}}
 	for _, c := range own {
 		if _, ok := c.(StatefulCallback); ok {
 			list = append(list, c)
@@ -135,18 +135,6 @@ func (l *loop) stopAsked() (err error) {
 	}
 	err, l.calls.stop = l.calls.stop, nil
 	return err
-}
-
-// rendering passes pictures of environment 0 to OnRender every RenderInterval timesteps.
-type rendering struct{ BaseCallback }
-
-// OnStep draws unless the run is headless. An environment that cannot draw itself is skipped.
-func (rendering) OnStep(t *Trainer, _ *envs.Step) error {
-	if t.cfg.Headless || t.cfg.OnRender == nil || t.cfg.RenderInterval <= 0 ||
-		t.timestep%int64(t.cfg.RenderInterval) != 0 {
-		return nil
-	}
-	return renderTo(t.world.env, t.timestep, t.cfg.OnRender)
 }
 
 // writing writes tracked values to the run's files every WriteInterval. "auto" writes a hundred times a run, and never

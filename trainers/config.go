@@ -117,9 +117,7 @@ type Config struct {
 	// VideoLength is the largest number of steps in a film, which also ends with its episode; 0 means 200.
 	VideoLength int `yaml:"video_length" config:"min=0"`
 
-	// Headless renders nothing; otherwise OnRender gets a picture of environment 0 every RenderInterval timesteps.
-	//
-	// Drawing takes time: raise the interval where it slows training down.
+	// Headless and RenderInterval are skrl's and do nothing: gorl opens no window, VideoInterval makes films.
 	Headless       bool `yaml:"headless"`
 	RenderInterval int  `yaml:"render_interval" config:"min=0"`
 	// DisableProgressbar hides the progress bar.
@@ -151,8 +149,6 @@ type Config struct {
 	// OnWarning gets errors that do not stop training, such as a tracker that cannot be reached; nil logs them with
 	// package slog. It may be called by another goroutine than the trainer's, but by one at a time.
 	OnWarning func(err error) `yaml:"-"`
-	// OnRender is given pictures, see Headless.
-	OnRender RenderFunc `yaml:"-"`
 	// EvaluationEnv makes an environment for one evaluation, seeded and of as many environments as that which trains;
 	// it is closed after it. See [Trainer.EvaluateMetrics].
 	//

@@ -3,12 +3,10 @@ package trainers
 import (
 	"context"
 	"fmt"
-	"image"
 	"maps"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/internal/panics"
 )
 
 // This file has the loop of all evaluations. [Evaluate] uses it with any environment. [Trainer.Evaluate] and
@@ -52,13 +50,11 @@ type Evaluation struct {
 // Afterwards the agent is in the mode in which it was before. The environment stays as the last episode left it: reset
 // the environment before training in it. [Trainer.Evaluate] does so, or restores the environment's state.
 func Evaluate(ctx context.Context, env envs.Env, agent agents.Agent, o EvaluateOptions) (Evaluation, error) {
-	return evaluate(ctx, newStepper(env, defaultStopTimeout), agent, o, nil)
+	return evaluate(ctx, newStepper(env, defaultStopTimeout), agent, o)
 }
 
-// evaluate is Evaluate with pictures: after every step it passes a picture of environment 0 to render, unless render is
-// nil.
-func evaluate(ctx context.Context, s *stepper, agent agents.Agent, o EvaluateOptions, render RenderFunc) (Evaluation,
-	error) {
+// evaluate is Evaluate in the environment of a stepper.
+func evaluate(ctx context.Context, s *stepper, agent agents.Agent, o EvaluateOptions) (Evaluation, error) {
 	if o.Episodes <= 0 {
 		return Evaluation{}, fmt.Errorf("trainers: Evaluate needs a positive number of episodes, not %d", o.Episodes)
 	}
@@ -72,7 +68,7 @@ func evaluate(ctx context.Context, s *stepper, agent agents.Agent, o EvaluateOpt
 	}
 	defer learn()
 	n := s.n
-	p := play{stepper: s, agent: agent, render: render, maxSteps: o.MaxSteps,
+	p := play{stepper: s, agent: agent, maxSteps: o.MaxSteps,
 		sum: Evaluation{Metrics: map[string]float64{}}, having: map[string]int{}}
 	rounds, each := 1, (o.Episodes+n-1)/n
 	if o.MaxSteps > 0 { // all episodes of a round begin together, so that all can be cut together
@@ -122,12 +118,11 @@ func playStep(ctx context.Context, s *stepper, agent agents.Agent, now *envs.Ste
 	return next, nil
 }
 
-// play is an evaluation in progress. steps counts steps over all rounds, for errors and pictures. sum has sums until
+// play is an evaluation in progress. steps counts steps over all rounds, for errors. sum has sums until
 // means divides them.
 type play struct {
 	stepper  *stepper
 	agent    agents.Agent
-	render   RenderFunc // nil for none
 	maxSteps int
 	steps    int64
 	sum      Evaluation     // of the episodes so far
@@ -149,11 +144,6 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 	for k, left := 0, each*n; left > 0 && (p.maxSteps == 0 || k < p.maxSteps); k++ {
 		if step, err = playStep(ctx, p.stepper, p.agent, step, "evaluation", p.steps); err != nil {
 			return err
-		}
-		if p.render != nil {
-			if err := renderTo(p.stepper.env, p.steps, p.render); err != nil {
-				return err
-			}
 		}
 		p.steps++
 		// Rewards are summed for episodes that may be cut; those that finish bring their own return.
@@ -224,27 +214,4 @@ func (p *play) means() Evaluation {
 		e.Metrics[name] /= float64(p.having[name])
 	}
 	return e
-}
-
-// renderTo passes a picture of environment 0 to render, if the environment can draw itself. k is the timestep or the
-// step of an evaluation. A panic of the environment or of render becomes an error.
-func renderTo(env envs.Env, k int64, render RenderFunc) error {
-	r, ok := envs.As[envs.Renderer](env)
-	if !ok {
-		return nil
-	}
-	picture, err := draw(r)
-	if err != nil {
-		return fmt.Errorf("trainers: render: %w", err)
-	}
-	return panics.Guard("trainers: OnRender", func() error { return render(k, picture) })
-}
-
-// draw returns a picture of environment 0. A panic of the environment becomes an error.
-func draw(r envs.Renderer) (picture image.Image, err error) {
-	err = panics.Guard(fmt.Sprintf("the environment (%T)", r), func() (err error) {
-		picture, err = r.Render(0)
-		return err
-	})
-	return picture, err
 }

@@ -155,19 +155,19 @@ func (t *Trainer) Evaluate(ctx context.Context, o EvaluateOptions) (Evaluation, 
 	defer leave()
 	var e Evaluation
 	err = t.inPlace(ctx, func(s *stepper) (err error) {
-		e, err = t.evaluate(ctx, s, o, t.cfg.OnRender)
+		e, err = t.evaluate(ctx, s, o)
 		return err
 	})
 	return e, err
 }
 
 // evaluate is [Evaluate] with the trainer's agent. With StochasticEvaluation, actions are sampled.
-func (l *loop) evaluate(ctx context.Context, s *stepper, o EvaluateOptions, render RenderFunc) (Evaluation, error) {
+func (l *loop) evaluate(ctx context.Context, s *stepper, o EvaluateOptions) (Evaluation, error) {
 	if a, ok := agents.As[agents.Stochastic](l.agent); ok && l.cfg.StochasticEvaluation {
 		a.SetStochastic(true)
 		defer a.SetStochastic(false)
 	}
-	return evaluate(ctx, s, l.agent, o, render)
+	return evaluate(ctx, s, l.agent, o)
 }
 
 // EvaluateMetrics evaluates and returns figures by the names of Metrics ("episode.return"). With StochasticEvaluation,
@@ -201,7 +201,7 @@ func (t *Trainer) CheckEvaluation() error { return t.world.undisturbed(&t.cfg) }
 // evaluateUndisturbed evaluates so that training continues as without the evaluation.
 func (l *loop) evaluateUndisturbed(ctx context.Context, o EvaluateOptions) (e Evaluation, err error) {
 	err = l.aside(ctx, o.Seed, func(s *stepper) (err error) {
-		e, err = l.evaluate(ctx, s, o, nil)
+		e, err = l.evaluate(ctx, s, o)
 		return err
 	})
 	return e, err

@@ -68,7 +68,7 @@ func rankOf(agent agents.Agent, cfg *Config, numEnvs int) (rank, error) {
 		cfg.Seed += int64(r.Rank() * numEnvs)
 	}
 	if r.Rank() > 0 {
-		cfg.Directory, cfg.Name, cfg.Trackers, cfg.Progress, cfg.OnRender = "", "", nil, nil, nil
+		cfg.Directory, cfg.Name, cfg.Trackers, cfg.Progress = "", "", nil, nil
 		cfg.WriteInterval, cfg.CheckpointInterval, cfg.Keep = agents.Interval{}, agents.Interval{}, 0
 		cfg.VideoInterval = agents.Interval{}
 	}

@@ -32,7 +32,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"image"
 	"slices"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -41,10 +40,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/exclusive"
 	"github.com/gorl-dev/gorl/tracking"
 )
-
-// RenderFunc receives a picture of environment 0, see Config.OnRender. In training, timestep is the trainer's. In
-// [Trainer.Evaluate] it counts the steps of the evaluation from 0. An error ends the run or the evaluation.
-type RenderFunc func(timestep int64, picture image.Image) error
 
 // Trainer trains one agent in one environment. [New] and [FromDict] make trainers. The owner closes the trainer. One
 // goroutine at a time may use it.

@@ -10,6 +10,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/film"
 	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/panics"
 )
 
 // This file makes films while training. Every VideoInterval timesteps, after the agent has learned, it plays one
@@ -94,11 +95,14 @@ func filmEpisode(ctx context.Context, s *stepper, agent agents.Agent, seed int64
 	every, rate := film.Pace(envs.StepDuration(s.env))
 	for i := range length {
 		if i%every == 0 {
-			picture, err := draw(renderer)
+			err := panics.Guard(s.what(), func() error {
+				picture, err := renderer.Render(0)
+				pictures = append(pictures, picture)
+				return err
+			})
 			if err != nil {
 				return nil, 0, fmt.Errorf("trainers: film: %w", err)
 			}
-			pictures = append(pictures, picture)
 		}
 		if step, err = playStep(ctx, s, agent, step, "film", int64(i+1)); err != nil {
 			return nil, 0, err

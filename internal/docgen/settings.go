@@ -112,32 +112,17 @@ func show(v any) string {
 			return show(plain)
 		}
 	}
-	switch value.Kind() {
-	case reflect.Pointer:
-		if !value.IsNil() {
-			return show(value.Elem().Interface())
-		}
+	switch kind := value.Kind(); {
+	case kind == reflect.Func,
+		slices.Contains([]reflect.Kind{reflect.Pointer, reflect.String, reflect.Struct}, kind) && value.IsZero(),
+		slices.Contains([]reflect.Kind{reflect.Map, reflect.Slice, reflect.Array}, kind) && value.Len() == 0:
 		return "none"
-	case reflect.Func:
-		return "none"
-	case reflect.Map, reflect.String, reflect.Slice, reflect.Array:
-		if value.Len() == 0 {
-			return "none"
-		}
-	case reflect.Struct:
-		if value.IsZero() {
-			return "none"
-		}
-	}
-	switch value.Kind() {
-	case reflect.Map:
-		var entries []string
-		for it := value.MapRange(); it.Next(); {
-			entries = append(entries, fmt.Sprintf("%v: %v", it.Key(), it.Value()))
-		}
-		slices.Sort(entries)
-		return "`{" + strings.Join(entries, ", ") + "}`"
-	case reflect.Slice, reflect.Array:
+	case kind == reflect.Pointer:
+		return show(value.Elem().Interface())
+	case kind == reflect.Map: // fmt sorts its keys: map[a:1 b:2]
+		entries := strings.Fields(strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint(v), "map["), "]"))
+		return "`{" + strings.ReplaceAll(strings.Join(entries, ", "), ":", ": ") + "}`"
+	case kind == reflect.Slice || kind == reflect.Array:
 		if value.Len() == 1 {
 			return show(value.Index(0).Interface())
 		}
@@ -148,14 +133,7 @@ func show(v any) string {
 
 // short writes a duration as a user would: 10m, not 10m0s.
 func short(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
+	return regexp.MustCompile(`([hm])0[ms](0s)?$`).ReplaceAllString(d.String(), "$1")
 }
 
 // firstParagraph returns a field's comment up to the first empty line, on one line. What follows it is advice for

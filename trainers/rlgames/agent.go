@@ -1,6 +1,7 @@
 package rlgames
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -14,17 +15,15 @@ func (c *conversion) algorithm(params map[string]any) {
 	section, _ := params["algo"].(map[string]any)
 	switch name := section["name"]; name {
 	case "a2c_continuous", "amp_continuous":
+	case "sac":
+		c.wrong(&config.Error{Path: "params.algo.name", Given: name,
+			Reason: "it is soft actor-critic; gorl has PPO (a2c_continuous) and AMP (amp_continuous)"})
+	case "a2c_discrete":
+		c.wrong(&config.Error{Path: "params.algo.name", Given: name, Reason: "its actions are discrete, and have other " +
+			"losses in rl_games; use a file of skrl's, class CategoricalMixin"})
 	default:
-		e := &config.Error{Path: "params.algo.name", Given: name,
-			Reason: "gorl has PPO (a2c_continuous) and AMP (amp_continuous)"}
-		switch name {
-		case "sac":
-			e.Reason = "it is soft actor-critic; " + e.Reason
-		case "a2c_discrete":
-			e.Reason = "its actions are discrete, and have other losses in rl_games; use a file of skrl's, class " +
-				"CategoricalMixin"
-		}
-		c.wrong(e)
+		c.wrong(&config.Error{Path: "params.algo.name", Given: name,
+			Reason: "gorl has PPO (a2c_continuous) and AMP (amp_continuous)"})
 	}
 }
 
@@ -227,23 +226,15 @@ func (c *conversion) central(a map[string]any) {
 	if !c.need("central_value_config.learning_rate", "central_value_config.mini_epochs") {
 		return
 	}
-	// same refuses a key that differs from the policy's. default_ replaces missing values by rl_games' defaults.
-	same := func(key string, default_ bool) {
-		mine, theirs := c.values[central+"."+key], c.values["config."+key]
-		if default_ {
-			mine, theirs = get[any](c, central+"."+key), get[any](c, "config."+key)
-		}
-		if mine != theirs {
+	same := []string{"mini_epochs", "minibatch_size", "minibatch_size_per_env", "clip_value"}
+	if c.flag("config.clip_value") {
+		same = append(same, "e_clip")
+	}
+	for _, key := range same {
+		if mine, theirs := get[any](c, central+"."+key), get[any](c, "config."+key); mine != theirs {
 			c.refuse(central+"."+key, "gorl's networks learn together, from the same minibatches in the same passes, "+
 				"and config.%s is %v; give agent.params.%s.%s=%v to train so", key, theirs, central, key, theirs)
 		}
-	}
-	same("mini_epochs", false)
-	same("minibatch_size", false)
-	same("minibatch_size_per_env", false)
-	same("clip_value", true)
-	if c.flag("config.clip_value") {
-		same("e_clip", true)
 	}
 	a["learning_rate"] = []any{c.number("config.learning_rate"), c.number(central + ".learning_rate")}
 	a["grad_norm_clip"] = []any{c.norm("config"), c.norm(central)}
@@ -308,11 +299,8 @@ func (c *conversion) trainer() {
 	if !c.flag("config.player.deterministic") {
 		t["stochastic_evaluation"] = true
 	}
-	for _, key := range []string{"config.full_experiment_name", "config.name"} {
-		if name := c.text(key); name != "" {
-			t["name"] = name
-			break
-		}
+	if name := cmp.Or(c.text("config.full_experiment_name"), c.text("config.name")); name != "" {
+		t["name"] = name
 	}
 	if d := c.text("config.train_dir"); d != "" {
 		t["directory"] = d
@@ -322,19 +310,21 @@ func (c *conversion) trainer() {
 // environment writes the wrappers between simulator and agent, and the groups of observations.
 func (c *conversion) environment() {
 	var wrappers []any
+	clip := func(wrapper string, limit float64) {
+		wrappers = append(wrappers, map[string]any{wrapper: map[string]any{"low": -limit, "high": limit}})
+	}
 	limit, given, clips := c.number("env.clip_actions"), c.given("env.clip_actions"), c.flag("config.clip_actions")
 	switch {
 	case given && clips && limit != 1:
 		c.refuse("env.clip_actions", "with config.clip_actions: True rl_games multiplies actions by it; give 1.0, or "+
 			"agent.params.config.clip_actions=False")
 	case given:
-		wrappers = append(wrappers, map[string]any{"clip_action": map[string]any{"low": -limit, "high": limit}})
+		clip("clip_action", limit)
 	case clips:
 		wrappers = append(wrappers, "rescale_action")
 	}
 	if c.given("env.clip_observations") {
-		limit := c.number("env.clip_observations")
-		wrappers = append(wrappers, map[string]any{"clip_observation": map[string]any{"low": -limit, "high": limit}})
+		clip("clip_observation", c.number("env.clip_observations"))
 	}
 	if len(wrappers) > 0 {
 		c.section("environment")["wrappers"] = wrappers
