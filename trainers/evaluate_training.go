@@ -1,6 +1,7 @@
 package trainers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,20 +69,17 @@ func (writing) OnEvaluation(t *Trainer, e Evaluation) error {
 		return nil
 	}
 	t.figures.written = t.timestep
-	returns, lengths := make([]float64, len(e.Each)), make([]float64, len(e.Each))
-	for i, one := range e.Each {
-		returns[i], lengths[i] = one.Return, float64(one.Length)
+	scalars := func(name string, mean float64, of func(envs.Episode) float64) {
+		var values []float64
+		for _, episode := range e.Each {
+			values = append(values, of(episode))
+		}
+		t.files.run.Scalar("Evaluation / "+name+" (max)", t.timestep, slices.Max(values))
+		t.files.run.Scalar("Evaluation / "+name+" (mean)", t.timestep, mean)
+		t.files.run.Scalar("Evaluation / "+name+" (min)", t.timestep, slices.Min(values))
 	}
-	for _, figure := range []struct {
-		name   string
-		mean   float64
-		values []float64
-	}{{"Return", e.Return, returns}, {"Length", e.Length, lengths}} {
-		tag := "Evaluation / " + figure.name
-		t.files.run.Scalar(tag+" (max)", t.timestep, slices.Max(figure.values))
-		t.files.run.Scalar(tag+" (mean)", t.timestep, figure.mean)
-		t.files.run.Scalar(tag+" (min)", t.timestep, slices.Min(figure.values))
-	}
+	scalars("Return", e.Return, func(e envs.Episode) float64 { return e.Return })
+	scalars("Length", e.Length, func(e envs.Episode) float64 { return float64(e.Length) })
 	for _, name := range slices.Sorted(maps.Keys(e.Metrics)) {
 		t.files.run.Scalar("Evaluation / "+name, t.timestep, e.Metrics[name])
 	}
@@ -223,13 +221,15 @@ func (l *loop) aside(ctx context.Context, seed int64, play func(*stepper) error)
 }
 
 // inPlace lets play use the training environment. Then it restores the environment's state, or resets the environment
-// if that is impossible.
+// if that is impossible. It does nothing more to a blocked environment.
 func (l *loop) inPlace(ctx context.Context, play func(*stepper) error) error {
 	resume, err := l.world.pause(func() error { return l.restart(ctx) })
 	if err != nil {
 		return err
 	}
-	err = play(l.world.stepper)
+	if err = play(l.world.stepper); l.world.stepper.blocked != nil {
+		return err
+	}
 	return errors.Join(err, resume())
 }
 
@@ -265,17 +265,14 @@ func (w *world) apart(cfg *Config, seed int64, play func(*stepper) error) (err e
 	if got := env.NumEnvs(); got != n {
 		return fmt.Errorf("trainers: the environment for evaluation has %d environments, want %d", got, n)
 	}
-	if err := fit(env, w.agent); err != nil {
-		return fmt.Errorf("trainers: the environment for evaluation: %w", err)
-	}
-	if err := envs.CopyStatistics(env, w.env); err != nil {
+	if err := cmp.Or(fit(env, w.agent), envs.CopyStatistics(env, w.env)); err != nil {
 		return fmt.Errorf("trainers: the environment for evaluation: %w", err)
 	}
 	return play(s)
 }
 
 // pause copies the environment's state and gives all environments the parameters set last. resume restores the state,
-// or calls restart if the environment cannot restore its state. resume does nothing to a blocked environment.
+// or calls restart if the environment cannot restore its state.
 func (w *world) pause(restart func() error) (resume func() error, err error) {
 	curriculum, err := w.curriculum().keep() // an evaluation must not move it
 	if err != nil {
@@ -286,9 +283,6 @@ func (w *world) pause(restart func() error) (resume func() error, err error) {
 	_, _, can := w.stateful()
 	if w.now == nil || !can || w.needsReset {
 		return func() error {
-			if w.stepper.blocked != nil {
-				return nil
-			}
 			if err := curriculum(); err != nil || w.now == nil {
 				return err
 			}
@@ -302,9 +296,6 @@ func (w *world) pause(restart func() error) (resume func() error, err error) {
 	// The parameters of each environment are restored after the state that they belong to.
 	before := w.parameters.copy()
 	return func() error {
-		if w.stepper.blocked != nil {
-			return nil
-		}
 		return errors.Join(curriculum(), state(), w.parameters.restore(before))
 	}, w.parameters.all()
 }

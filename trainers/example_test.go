@@ -1,7 +1,6 @@
 package trainers_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,26 +13,6 @@ import (
 	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/trainers"
 )
-
-// The same from a dictionary.
-func ExampleFromDict() {
-	env := exampleEnv()
-	t, err := trainers.FromDict(map[string]any{
-		"seed":   1,
-		"models": map[string]any{"mlp": []int{32}, "activation": "tanh"},
-		"agent":  map[string]any{"class": "PPO", "rollouts": 16, "learning_rate": 1e-3},
-		"trainer": map[string]any{"timesteps": 32, "write_interval": 0, "checkpoint_interval": 0, "directory": "",
-			"close_environment_at_exit": true},
-	}, env)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer t.Agent().Close()
-	defer t.Close()
-	fmt.Println(t.Train(context.Background()), t.Timestep(), t.Agent().Name())
-	// Output: <nil> 32 PPO
-}
 
 // A file is read as skrl's Runner reads it. What is wrong in it is named, with the nearest key there is.
 func ExampleFromFile() {

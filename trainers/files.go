@@ -87,17 +87,11 @@ func newest(cfg Config) int64 {
 	if err != nil {
 		return 0
 	}
-	manifests, _, err := store.List()
+	saved, _, err := store.Latest()
 	if err != nil {
 		return 0
 	}
-	// The manifests begin with the latest.
-	for _, m := range manifests {
-		if _, err := checkpoint.Verify(filepath.Join(store.Dir(), m.File)); err == nil {
-			return m.Step
-		}
-	}
-	return 0
+	return saved.Manifest.Step
 }
 
 // checkpointsIn returns the folder of checkpoints in a run's folder.

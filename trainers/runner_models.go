@@ -186,12 +186,12 @@ func fits(class any, action spaces.Space) error {
 	name, _ := class.(string)
 	wanted := map[spaces.Kind]string{spaces.Box: "GaussianMixin", spaces.Discrete: "CategoricalMixin",
 		spaces.MultiDiscrete: "MultiCategoricalMixin"}[action.Kind]
-	is := func(of string) bool {
-		return strings.EqualFold(strings.TrimSuffix(strings.ToLower(name), "mixin"), of)
+	kind := strings.TrimSuffix(strings.ToLower(name), "mixin")
+	other := []string{"gaussian", "multivariategaussian"}
+	if action.Kind == spaces.Box {
+		other = []string{"categorical", "multicategorical"}
 	}
-	discrete := is("Categorical") || is("MultiCategorical")
-	if continuous := is("Gaussian") || is("MultivariateGaussian"); wanted == "" ||
-		!(discrete && action.Kind == spaces.Box || continuous && action.Kind != spaces.Box) {
+	if wanted == "" || !slices.Contains(other, kind) {
 		return nil
 	}
 	return fmt.Errorf("trainers: models.policy.class is %s, but the environment's actions are %v: use %s", name, action,

@@ -219,11 +219,3 @@ func exampleAgent(env envs.Env) agents.Agent {
 	}
 	return a
 }
-
-// DefaultConfig has skrl's defaults.
-func ExampleDefaultConfig() {
-	cfg := trainers.DefaultConfig()
-	fmt.Println(cfg.Timesteps, cfg.Directory, cfg.WriteInterval.Of(cfg.Timesteps, 100),
-		cfg.CheckpointInterval.Of(cfg.Timesteps, 10), cfg.Validate())
-	// Output: 100000 runs 1000 10000 <nil>
-}

@@ -78,12 +78,3 @@ func ExampleRead() {
 	// [these keys have no meaning for gorl: config.device]
 	// PPO <nil> 160
 }
-
-// ExampleConvert names every key that is wrong.
-func ExampleConvert() {
-	file := map[string]any{"params": map[string]any{"algo": map[string]any{"name": "ddpg"}}}
-	_, err := rlgames.Convert(file, rlgames.Options{})
-	fmt.Println(err)
-	// Output:
-	// rlgames: "params.algo.name" is "ddpg": gorl has PPO (a2c_continuous) and AMP (amp_continuous)
-}
