@@ -109,7 +109,7 @@ type Optimization struct {
 	// and is what KLAdaptiveLR with divergence "gaussian" was made for.
 	MiniBatchOrder string `yaml:"mini_batch_order" config:"oneof=random|random_once|environments"`
 	// SequenceLength is L, the number of steps through which recurrent networks (GRU, LSTM, RNN) learn; 0 is the
-	// whole rollout. It must divide Rollouts. Minibatches are made of whole sequences.
+	// whole rollout. It must divide "rollouts". Minibatches are made of whole sequences.
 	//
 	// With a larger value the networks can learn to remember for longer. An update then takes more time, because the
 	// steps of a sequence are computed one after the other. A smaller one gives more sequences to shuffle. Make it,
@@ -197,7 +197,7 @@ type Loss struct {
 	ValueLossScale float64 `yaml:"value_loss_scale" config:"min=0"`
 	// BoundsLossScale weighs a loss on mean actions: with BoundsLossType "limit" the square of what exceeds
 	// ±BoundsLossLimit, with "square" the squared mean (rl_games: bounds_loss_coef, bound_loss_type); 0 is none. It
-	// needs a Gaussian policy and excludes Compatibility.
+	// needs a Gaussian policy and excludes "compatibility".
 	//
 	// A larger value brings means back sooner that have run off to where the environment clips actions and no reward
 	// can tell them apart. rl_games' files have 1e-4, those of AMP 10. The limit stands a little outside of the
@@ -230,7 +230,7 @@ type Computation struct {
 	Device string `yaml:"device"`
 	// CUDAGraphs replays the minibatches of an update on a GPU as CUDA graphs, with equal results. It is off because
 	// it has not yet passed its tests on a GPU. It has no effect with recurrent networks, KLThreshold,
-	// MixedPrecisionDtype "float16", several ranks, Compatibility or on the CPU. Networks of your own must not copy to
+	// MixedPrecisionDtype "float16", several ranks, "compatibility" or on the CPU. Networks of your own must not copy to
 	// or from the device while they compute.
 	//
 	// True saves time if a GPU waits for the host: small networks and minibatches, and ten of them or more an update,

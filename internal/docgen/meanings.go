@@ -40,11 +40,6 @@ func meanings(root string, packages ...string) (map[string]string, error) {
 	}
 	for at, s := range declared {
 		siblings, text := siblings(declared, at), ""
-		for name, key := range enclosing(declared, at) {
-			if _, own := siblings[name]; !own {
-				siblings[name] = key
-			}
-		}
 		for _, f := range s.Fields.List {
 			if keyOf(f) == "" {
 				continue
@@ -103,19 +98,5 @@ func siblings(declared map[string]*ast.StructType, at string) map[string]string 
 		}
 	}
 	maps.Copy(all, own)
-	return all
-}
-
-// enclosing returns the keys of the structs of its package that embed a struct, by Go name.
-func enclosing(declared map[string]*ast.StructType, at string) map[string]string {
-	all := map[string]string{}
-	for other, s := range declared {
-		for _, f := range s.Fields.List {
-			t, ok := f.Type.(*ast.Ident)
-			if ok && len(f.Names) == 0 && other[:strings.LastIndexByte(other, '.')+1]+t.Name == at {
-				maps.Copy(all, siblings(declared, other))
-			}
-		}
-	}
 	return all
 }

@@ -247,13 +247,5 @@ var Hyperparameters = []Hyperparameter{
 	{"rl_games", "score_to_win", "", "trainer.stop_at_episode_return", ""},
 	{"rl_games", "save_frequency", "0", "trainer.checkpoint_interval", "counts updates; times horizon_length"},
 	{"rl_games", "train_dir", "runs", "trainer.directory", ""},
-	{"rl_games", "central_value_config", "None", "models.value", "with input: STATES"},
 	{"rl_games", "seq_length", "4", "sequence_length", "0, the default, is the whole rollout"},
-	{"rl_games", "units", "", "models.mlp", ""},
-	{"rl_games", "mu_activation", "None", "models.policy.output", `"tanh(ACTIONS)"`},
-	{"rl_games", "sigma_init", "const_initializer 0", "models.policy.initial_log_std", ""},
-	{"rl_games", "fixed_sigma", "True", "models.policy.state_dependent_log_std",
-		"true for False; its weights start at 0, which sigma_init const_initializer 0 says"},
-	{"rl_games", "rnn", "None", "models.policy.network",
-		"a layer gru, lstm or rnn, with layer_norm a layer of that name behind it"},
 }
