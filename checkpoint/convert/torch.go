@@ -156,27 +156,20 @@ func ToTorch(s *checkpoint.Snapshot) (any, error) {
 // nested puts arrays into nested dictionaries by the parts of their names. If an array's name is also a part of another
 // name, it puts all into one dictionary.
 func nested(s *checkpoint.Snapshot) *torchfile.Dict {
-	top, flat := torchfile.NewDict(), torchfile.NewDict()
-	names := slices.Sorted(maps.Keys(s.Arrays))
-	for _, name := range names {
-		flat.Set(name, s.Arrays[name])
-	}
+	top, names := torchfile.NewDict(), slices.Sorted(maps.Keys(s.Arrays))
+	flat := slices.ContainsFunc(names, func(name string) bool { return len(layout.Below(s, name)) > 0 })
 	for _, name := range names {
 		d, parts := top, strings.Split(name, "/")
-		for _, part := range parts[:len(parts)-1] {
-			v, ok := d.Get(part)
-			if !ok {
-				v = torchfile.NewDict()
-				d.Set(part, v)
-			}
-			inner, isDict := v.(*torchfile.Dict)
-			if !isDict {
-				return flat
-			}
-			d = inner
+		if flat {
+			parts = []string{name}
 		}
-		if _, taken := d.Get(parts[len(parts)-1]); taken {
-			return flat
+		for _, part := range parts[:len(parts)-1] {
+			inner, ok := d.Get(part)
+			if !ok {
+				inner = torchfile.NewDict()
+				d.Set(part, inner)
+			}
+			d = inner.(*torchfile.Dict)
 		}
 		d.Set(parts[len(parts)-1], s.Arrays[name])
 	}

@@ -48,9 +48,10 @@ func parseAdam(d *torchfile.Dict) (*Adam, error) {
 	if len(groups) != 1 {
 		return nil, fmt.Errorf("it has %d parameter groups; skrl's optimizer has 1", len(groups))
 	}
-	g, ok := groups[0].(*torchfile.Dict)
-	if !ok {
-		return nil, fmt.Errorf("its parameter group is not a dictionary")
+	g, isDict := groups[0].(*torchfile.Dict)
+	state, too := at(d, "state").(*torchfile.Dict)
+	if !isDict || !too {
+		return nil, fmt.Errorf("its state or its parameter group is not a dictionary")
 	}
 	betas := sequence(at(g, "betas"))
 	if len(betas) != 2 {
@@ -64,6 +65,7 @@ func parseAdam(d *torchfile.Dict) (*Adam, error) {
 	}{{"lr", at(g, "lr"), &a.LearningRate}, {"eps", at(g, "eps"), &a.Eps},
 		{"weight_decay", at(g, "weight_decay"), &a.WeightDecay},
 		{"first beta", betas[0], &a.Beta1}, {"second beta", betas[1], &a.Beta2}} {
+		var ok bool
 		if *setting.to, ok = plainNumber(setting.value); !ok {
 			return nil, fmt.Errorf("its %s is not a number", setting.name)
 		}
@@ -76,10 +78,6 @@ func parseAdam(d *torchfile.Dict) (*Adam, error) {
 	ids := sequence(at(g, "params"))
 	if len(ids) == 0 {
 		return nil, fmt.Errorf("its parameter group is empty")
-	}
-	state, ok := at(d, "state").(*torchfile.Dict)
-	if !ok {
-		return nil, fmt.Errorf("its state is not a dictionary")
 	}
 	used := 0
 	for i, id := range ids {
@@ -114,11 +112,8 @@ func parseMoments(v any) (moments, error) {
 		return moments{}, fmt.Errorf("its state is not a dictionary")
 	}
 	step, ok := plainNumber(at(d, "step"))
-	if !ok {
-		return moments{}, fmt.Errorf("its step is not a number")
-	}
-	if !(step >= 0 && step <= 1<<53 && step == math.Trunc(step)) {
-		return moments{}, fmt.Errorf("its step is %v", step)
+	if !ok || step < 0 || step > 1<<53 || step != math.Trunc(step) {
+		return moments{}, fmt.Errorf("its step is %v; want a whole number", at(d, "step"))
 	}
 	m := moments{step: int64(step)}
 	for name, to := range map[string]*checkpoint.Array{"exp_avg": &m.expAvg, "exp_avg_sq": &m.expAvgSq} {

@@ -93,7 +93,7 @@ func (l *loader) networks() error {
 			l.used[m] = true
 		}
 		for _, p := range pairs {
-			l.snap.Arrays[p.agent] = p.file.array
+			l.snap.Arrays[p.agent.name] = p.file.array
 		}
 		l.fitted = append(l.fitted, pairs...)
 	}
@@ -123,8 +123,7 @@ func (l *loader) optimizer() error {
 	}
 	bySteps := map[string][]moments{layout.Optimizer: nil}
 	for i, p := range l.fitted {
-		name := optimizerOf(l.like, p.agent)
-		m := a.moments[i]
+		name, m := optimizerOf(l.like, p.agent.name), a.moments[i]
 		if m.step == 0 {
 			zeros := checkpoint.ArrayFloat32(p.file.array.Shape, make([]float32, p.file.array.Len()))
 			m.expAvg, m.expAvgSq = zeros, zeros
@@ -135,8 +134,8 @@ func (l *loader) optimizer() error {
 					p.file.name, p.file.array.Shape)
 			}
 		}
-		l.snap.Arrays[layout.ExpAvg(name, p.agent)] = m.expAvg
-		l.snap.Arrays[layout.ExpAvgSq(name, p.agent)] = m.expAvgSq
+		l.snap.Arrays[layout.ExpAvg(name, p.agent.name)] = m.expAvg
+		l.snap.Arrays[layout.ExpAvgSq(name, p.agent.name)] = m.expAvgSq
 		bySteps[name] = append(bySteps[name], m)
 	}
 	counts := map[string]any{}

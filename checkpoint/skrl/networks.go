@@ -53,11 +53,8 @@ func groups(s *checkpoint.Snapshot) ([]group, error) {
 	return list, nil
 }
 
-// fitted is a parameter of the file with its name in the agent's snapshot.
-type fitted struct {
-	file  parameter
-	agent string
-}
+// fitted is a parameter of the file with that of the agent's snapshot.
+type fitted struct{ file, agent parameter }
 
 // fit pairs the parameters of a group with those of the file's module. The result is in the file's order. It is nil if
 // the file has no such module.
@@ -84,7 +81,7 @@ func (c *Checkpoint) fit(g group) ([]fitted, error) {
 	}
 	pairs := make([]fitted, len(file))
 	for i, at := range places {
-		pairs[i] = fitted{file[i], g.parameters[at].name}
+		pairs[i] = fitted{file[i], g.parameters[at]}
 	}
 	return pairs, nil
 }

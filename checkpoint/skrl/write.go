@@ -87,13 +87,9 @@ func network(g group, opt Options) (state *torchfile.Dict, names []string, err e
 		if pairs == nil {
 			return nil, nil, fmt.Errorf("skrl: the checkpoint given as Like has no %s", g.modules[0])
 		}
-		arrays := map[string]checkpoint.Array{}
-		for _, p := range g.parameters {
-			arrays[p.name] = p.array
-		}
 		for _, p := range pairs {
-			state.Set(p.file.name, arrays[p.agent])
-			names = append(names, p.agent)
+			state.Set(p.file.name, p.agent.array)
+			names = append(names, p.agent.name)
 		}
 		return state, names, nil
 	}

@@ -139,9 +139,8 @@ func (c *conversion) containers(section, input string) []any {
 		if !before && c.flag(section+".rnn.concat_input") && last != input {
 			in = fmt.Sprintf("concatenate([%s, %s])", last, input)
 		}
-		layer := map[string]any{name: map[string]any{"hidden_size": units,
-			"num_layers": c.whole(section + ".rnn.layers")}}
-		layers := []any{layer}
+		layers := []any{map[string]any{name: map[string]any{"hidden_size": units,
+			"num_layers": c.whole(section + ".rnn.layers")}}}
 		if c.flag(section + ".rnn.layer_norm") {
 			layers = append(layers, "layer_norm")
 		}
@@ -160,23 +159,16 @@ func (c *conversion) containers(section, input string) []any {
 // rl_games' filters and strides to PyTorch's out_channels and stride. On an error it reports the problem.
 func (c *conversion) convolutions(section string) []any {
 	path := section + ".cnn.convs"
+	names := map[string]string{"filters": "out_channels", "kernel_size": "kernel_size", "padding": "padding",
+		"strides": "stride"}
 	given, _ := c.values[path].([]any)
 	var layers []any
 	for i, x := range given {
 		conv, ok := x.(map[string]any)
 		own := map[string]any{}
 		for key, value := range conv {
-			switch key {
-			case "filters":
-				own["out_channels"] = value
-			case "kernel_size", "padding":
-				own[key] = value
-			case "strides":
-				own["stride"] = value
-			default:
-				// A key that gorl does not know would change the layer, so the convolution is refused.
-				ok = false
-			}
+			name, known := names[key]
+			own[name], ok = value, ok && known // another key would change the layer
 		}
 		if !ok || own["out_channels"] == nil || own["kernel_size"] == nil {
 			c.refuse(path, "element %d is not filters and kernel_size, and strides and padding", i)
