@@ -152,20 +152,21 @@ func (t *Trainer) Evaluate(ctx context.Context, o EvaluateOptions) (Evaluation, 
 	}
 	defer leave()
 	var e Evaluation
-	err = t.inPlace(ctx, func(s *stepper) (err error) {
-		e, err = t.evaluate(ctx, s, o)
-		return err
-	})
+	err = t.inPlace(ctx, t.evaluation(ctx, o, &e))
 	return e, err
 }
 
-// evaluate is [Evaluate] with the trainer's agent. With StochasticEvaluation, actions are sampled.
-func (l *loop) evaluate(ctx context.Context, s *stepper, o EvaluateOptions) (Evaluation, error) {
-	if a, ok := agents.As[agents.Stochastic](l.agent); ok && l.cfg.StochasticEvaluation {
-		a.SetStochastic(true)
-		defer a.SetStochastic(false)
+// evaluation returns a function that stores in e what [Evaluate] returns for the trainer's agent. With
+// StochasticEvaluation, actions are sampled.
+func (l *loop) evaluation(ctx context.Context, o EvaluateOptions, e *Evaluation) func(*stepper) error {
+	return func(s *stepper) (err error) {
+		if a, ok := agents.As[agents.Stochastic](l.agent); ok && l.cfg.StochasticEvaluation {
+			a.SetStochastic(true)
+			defer a.SetStochastic(false)
+		}
+		*e, err = evaluate(ctx, s, l.agent, o)
+		return err
 	}
-	return evaluate(ctx, s, l.agent, o)
 }
 
 // EvaluateMetrics evaluates and returns figures by the names of Metrics ("episode.return"). With StochasticEvaluation,
@@ -198,10 +199,7 @@ func (t *Trainer) CheckEvaluation() error { return t.world.undisturbed(&t.cfg) }
 
 // evaluateUndisturbed evaluates so that training continues as without the evaluation.
 func (l *loop) evaluateUndisturbed(ctx context.Context, o EvaluateOptions) (e Evaluation, err error) {
-	err = l.aside(ctx, o.Seed, func(s *stepper) (err error) {
-		e, err = l.evaluate(ctx, s, o)
-		return err
-	})
+	err = l.aside(ctx, o.Seed, l.evaluation(ctx, o, &e))
 	return e, err
 }
 
