@@ -230,7 +230,7 @@ type Computation struct {
 	Device string `yaml:"device"`
 	// CUDAGraphs replays the minibatches of an update on a GPU as CUDA graphs, with equal results. It is off because
 	// it has not yet passed its tests on a GPU. It has no effect with recurrent networks, KLThreshold,
-	// MixedPrecisionDtype "float16", several ranks, "compatibility" or on the CPU. Networks of your own must not copy to
+	// MixedPrecisionDtype "float16", several ranks, "compatibility" or on the CPU. Your own networks must not copy to
 	// or from the device while they compute.
 	//
 	// True saves time if a GPU waits for the host: small networks and minibatches, and ten of them or more an update,

@@ -124,7 +124,8 @@ func TestFromYAML(t *testing.T) {
 	dir := t.TempDir()
 	want(t, run(t, dir, "from_yaml", "-steps", "64", "-envs", "8"), `AMP trained for 64 timesteps`,
 		`run in runs/from_yaml`)
-	want(t, run(t, dir, "from_yaml", "-population", "-envs", "4", "-steps", "4096"), `Best: member [0-5] after \d+ environment steps, episode\.return -\d+`,
+	want(t, run(t, dir, "from_yaml", "-population", "-envs", "4", "-steps", "4096"),
+		`Best: member [0-5] after \d+ environment steps, episode\.return -\d+`,
 		`The journal is in runs/from_yaml_population`)
 }
 

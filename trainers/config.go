@@ -175,7 +175,8 @@ func (c *Config) Validate() error {
 	if err := config.Check(*c, "trainers"); err != nil {
 		return err
 	}
-	if err := cmp.Or(trackers.Check(c.Trackers), durable.CheckName(c.Name), durable.CheckName(c.Directory)); err != nil {
+	if err := cmp.Or(trackers.Check(c.Trackers), durable.CheckName(c.Name),
+		durable.CheckName(c.Directory)); err != nil {
 		return fmt.Errorf("trainers: %w", err)
 	}
 	switch {

@@ -31,8 +31,8 @@ func FromTorch(v any) (*checkpoint.Snapshot, error) {
 			s.Metadata = metadata
 			delete(top, metadataKey)
 		}
-		// Values that have a "torch" of their own stay where they are, unless nothing else needs that key. A "gorl" with
-		// tensors is a part of the program that wrote the file: ToTorch writes none.
+		// Values that have a "torch" of their own stay where they are, unless nothing else needs that key. A "gorl"
+		// with tensors is a part of the program that wrote the file: ToTorch writes none.
 		values, ok := top[valuesKey].(map[string]any)
 		_, taken := values[otherKey]
 		if ok && (!taken || len(top) == 1) && len(layout.Below(s, valuesKey)) == 0 {

@@ -33,7 +33,7 @@ func main() {
 	poles, err := classic.NewCartPole(classic.Config{NumEnvs: 16, Seed: *seed})
 	check(err)
 	balance, err := ppo.New(ppo.Options{
-		Spaces: poles.Spaces(), Models: ppo.MLPs(poles.Spaces(), []int{64, 64}, "tanh"), Seed: *seed, // policy and value
+		Spaces: poles.Spaces(), Models: ppo.MLPs(poles.Spaces(), []int{64, 64}, "tanh"), Seed: *seed,
 		Dict: map[string]any{
 			"rollouts": 64, "learning_epochs": 6, "mini_batches": 4,
 			"learning_rate": 1e-3, "discount_factor": 0.99, "lambda": 0.95, // skrl 1.4's name of gae_lambda

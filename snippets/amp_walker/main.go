@@ -50,7 +50,8 @@ func main() {
 		networks = amp.Recurrent(env.Spaces(), models.GRU(64), []int{128, 64}, "elu")
 		settings["state_preprocessor"] = "RunningStandardScaler" // of what the value network sees
 	}
-	agent, err := amp.New(amp.Options{Spaces: env.Spaces(), Motions: env, Dict: settings, Seed: *seed, Models: networks})
+	agent, err := amp.New(amp.Options{Spaces: env.Spaces(), Motions: env, Dict: settings, Seed: *seed,
+		Models: networks})
 	check(err)
 	defer agent.Close()
 	bars := progress.New(os.Stderr, progress.Options{})

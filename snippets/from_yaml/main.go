@@ -93,7 +93,8 @@ func trainPopulation(ctx context.Context, numEnvs int, total int64) {
 	}
 	options.Progress = func(u pbt.Update) {
 		if u.Event != nil {
-			log.Printf("member %d: %d steps, return %.1f", u.Status.Member, u.Status.Steps, u.Metrics["episode.return"])
+			log.Printf("member %d: %d steps, return %.1f", u.Status.Member, u.Status.Steps,
+				u.Metrics["episode.return"])
 		}
 	}
 	population, err := pbt.New(options)
@@ -102,8 +103,8 @@ func trainPopulation(ctx context.Context, numEnvs int, total int64) {
 	best, err := population.Train(ctx)
 	check(err)
 	check(population.Table().Write(os.Stdout))
-	fmt.Printf("\nBest: member %d after %d environment steps, %s %.1f. The journal is in %s.\n", best.Member, best.Steps,
-		options.Objective, best.Objective, options.Directory)
+	fmt.Printf("\nBest: member %d after %d environment steps, %s %.1f. The journal is in %s.\n", best.Member,
+		best.Steps, options.Objective, best.Objective, options.Directory)
 }
 
 func check(err error) {

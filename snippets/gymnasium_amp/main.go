@@ -38,12 +38,59 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := run(ctx, *timesteps, *seed, *style, *python)
+
+	// fish.py goes to a folder of its own, so that the program runs from anywhere.
+	dir, err := os.MkdirTemp("", "gymnasium_amp-")
+	check(err)
+	defer os.RemoveAll(dir)
+	check(os.CopyFS(dir, environment))
+	env, err := gymnasium.New(gymnasium.Options{
+		Factory: "fish:Fish", Path: []string{dir}, NumEnvs: 16, Seed: *seed, Python: *python,
+		AMPObservations: "amp_obs", // their key in the infos
+	})
 	if errors.Is(err, gymnasium.ErrNoPython) {
 		fmt.Printf("%v\n\nSkipped. `make peers` sets up such a Python, and -python names another.\n", err)
-	} else if err != nil {
-		log.Fatal(err)
+		return
 	}
+	check(err)
+	defer env.Close()
+	// fish.py writes its reference motion: one column, the place across the course.
+	command := exec.CommandContext(ctx, *python, "fish.py")
+	command.Dir, command.Stderr = dir, os.Stderr
+	check(command.Run())
+	clip, err := motions.Load(filepath.Join(dir, "undulation.json"))
+	check(err)
+	// A row is that of the infos: place and velocity before a step of the environment and after it.
+	source, err := motions.NewSource(motions.SourceConfig{
+		History: 2, TimeStep: 0.1, Features: motions.StateFeatures(clip),
+	}, clip)
+	check(err)
+	agent, err := amp.New(amp.Options{
+		Spaces: env.Spaces(), Motions: source, Seed: *seed,
+		Models: amp.MLPs(env.Spaces(), []int{64, 64}, "elu"), // policy, value, discriminator
+		Dict: map[string]any{
+			"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "discount_factor": 0.95, "gae_lambda": 0.95,
+			"learning_rate":            1e-3,
+			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+			"amp_observation_preprocessor": "RunningStandardScaler",
+			"task_reward_scale":            0.5, "style_reward_scale": *style,
+			"discriminator_loss_scale": 2.0, "discriminator_gradient_penalty_scale": 1.0,
+			"amp_batch_size": 512, "motion_dataset_size": 4000, "reply_buffer_size": 20_000,
+		},
+	})
+	check(err)
+	defer agent.Close()
+	bars := progress.New(os.Stderr, progress.Options{})
+	trainer, err := trainers.New(env, agent, trainers.Config{Timesteps: *timesteps, Seed: *seed, Progress: bars})
+	check(err)
+	err = trainer.Train(ctx)
+	bars.Wait()
+	check(err)
+	result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 32, Seed: *seed + 1000})
+	check(err)
+	m := result.Metrics
+	fmt.Printf("return %.1f of 60  speed error %.2f m/s  frequency %.2f Hz  orbit error %.2f\n", result.Return,
+		m["speed_error"], m["frequency"], m["orbit_error"])
 }
 
 // defaultPython is that of `make peers` where GORL_PEERS says where it is, else the system's.
@@ -54,78 +101,8 @@ func defaultPython() string {
 	return "python3"
 }
 
-// readClip has fish.py write its reference motion, and reads it: one column, the place across the course.
-func readClip(ctx context.Context, python, dir string) (*motions.Clip, error) {
-	command := exec.CommandContext(ctx, python, "fish.py")
-	command.Dir = dir
-	if out, err := command.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("writing the reference motion: %w\n%s", err, out)
-	}
-	return motions.Load(filepath.Join(dir, "undulation.json"))
-}
-
-func run(ctx context.Context, timesteps int, seed int64, style float64, python string) error {
-	// fish.py goes to a folder of its own, so that the program runs from anywhere.
-	dir, err := os.MkdirTemp("", "gymnasium_amp-")
+func check(err error) {
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
-	if err := os.CopyFS(dir, environment); err != nil {
-		return err
-	}
-	env, err := gymnasium.New(gymnasium.Options{
-		Factory: "fish:Fish", Path: []string{dir}, NumEnvs: 16, Seed: seed, Python: python,
-		AMPObservations: "amp_obs", // their key in the infos
-	})
-	if err != nil {
-		return err
-	}
-	defer env.Close()
-	clip, err := readClip(ctx, python, dir)
-	if err != nil {
-		return err
-	}
-	// A row is that of the infos: place and velocity before a step of the environment and after it.
-	source, err := motions.NewSource(motions.SourceConfig{
-		History: 2, TimeStep: 0.1, Features: motions.StateFeatures(clip),
-	}, clip)
-	if err != nil {
-		return err
-	}
-	agent, err := amp.New(amp.Options{
-		Spaces: env.Spaces(), Motions: source, Seed: seed,
-		Models: amp.MLPs(env.Spaces(), []int{64, 64}, "elu"), // policy, value, discriminator
-		Dict: map[string]any{
-			"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "discount_factor": 0.95, "gae_lambda": 0.95,
-			"learning_rate":            1e-3,
-			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
-			"amp_observation_preprocessor": "RunningStandardScaler",
-			"task_reward_scale":            0.5, "style_reward_scale": style,
-			"discriminator_loss_scale": 2.0, "discriminator_gradient_penalty_scale": 1.0,
-			"amp_batch_size": 512, "motion_dataset_size": 4000, "reply_buffer_size": 20_000,
-		},
-	})
-	if err != nil {
-		return err
-	}
-	defer agent.Close()
-	bars := progress.New(os.Stderr, progress.Options{})
-	trainer, err := trainers.New(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Progress: bars})
-	if err != nil {
-		return err
-	}
-	err = trainer.Train(ctx)
-	bars.Wait()
-	if err != nil {
-		return err
-	}
-	result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 32, Seed: seed + 1000})
-	if err != nil {
-		return err
-	}
-	m := result.Metrics
-	fmt.Printf("return %.1f of 60  speed error %.2f m/s  frequency %.2f Hz  orbit error %.2f\n", result.Return,
-		m["speed_error"], m["frequency"], m["orbit_error"])
-	return nil
 }

@@ -26,7 +26,6 @@ import (
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/tracking"
-	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -48,11 +47,6 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	display := progress.New(os.Stderr, progress.Options{LineEvery: 0.25})
-	bars := map[int]tracking.Bar{}
-	for id := range *members {
-		bars[id] = display.Bar(fmt.Sprintf("member %d", id), *steps)
-	}
 	population, err := pbt.New(pbt.Options{
 		Members:       *members,
 		Objective:     objective,
@@ -72,12 +66,12 @@ func main() {
 			"env.height":    {Low: 1e-3, High: 1e-1, Log: true},
 			"env.velocity":  {Low: 1e-2, High: 1e2, Log: true},
 		},
-		Seed:          *seed,
-		Directory:     filepath.Join(*out, "population"),
-		ProgressSteps: 8192,
+		Seed:      *seed,
+		Directory: filepath.Join(*out, "population"),
 		Progress: func(u pbt.Update) {
-			if u.Event == nil {
-				bars[u.Status.Member].Set(u.Status.Steps, fmt.Sprintf("true objective %6.1f", u.Metrics[objective]))
+			if u.Event != nil {
+				log.Printf("member %d: %d steps, true objective %.1f", u.Status.Member, u.Status.Steps,
+					u.Metrics[objective])
 			}
 		},
 		New: func(m pbt.Member) (pbt.Trainee, error) { return member(m.Seed) },
@@ -85,7 +79,6 @@ func main() {
 	check(err)
 	defer population.Close()
 	best, err := population.Train(ctx)
-	display.Wait()
 	if errors.Is(err, context.Canceled) {
 		fmt.Printf("Stopped. The same command continues the population in %s.\n", *out)
 		return

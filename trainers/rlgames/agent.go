@@ -19,8 +19,8 @@ func (c *conversion) algorithm(params map[string]any) {
 		c.wrong(&config.Error{Path: "params.algo.name", Given: name,
 			Reason: "it is soft actor-critic; gorl has PPO (a2c_continuous) and AMP (amp_continuous)"})
 	case "a2c_discrete":
-		c.wrong(&config.Error{Path: "params.algo.name", Given: name, Reason: "its actions are discrete, and have other " +
-			"losses in rl_games; use a file of skrl's, class CategoricalMixin"})
+		c.wrong(&config.Error{Path: "params.algo.name", Given: name, Reason: "its actions are discrete, and have " +
+			"other losses in rl_games; use a file of skrl's, class CategoricalMixin"})
 	default:
 		c.wrong(&config.Error{Path: "params.algo.name", Given: name,
 			Reason: "gorl has PPO (a2c_continuous) and AMP (amp_continuous)"})
