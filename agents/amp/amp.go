@@ -239,9 +239,13 @@ func (a *learner) prepare() error {
 	}
 	a.AddReplay("reply_buffer", a.replay)
 	if a.cfg.DiscriminatorOptimizer == "separate" {
-		g := a.Segment(layout.Discriminator)
-		g.LearningRate = a.cfg.DiscriminatorLearningRate
-		clip := tensor.Clip{Begin: g.Begin, End: g.End, MaxNorm: a.cfg.DiscriminatorGradNormClip}
+		begin, end, err := a.Flat.Segment(layout.Parameter(layout.Discriminator, ""))
+		if err != nil {
+			return err
+		}
+		g := tensor.Group{Name: layout.Discriminator, Begin: begin, End: end,
+			LearningRate: a.cfg.DiscriminatorLearningRate}
+		clip := tensor.Clip{Begin: begin, End: end, MaxNorm: a.cfg.DiscriminatorGradNormClip}
 		rule := a.OptimizerConfig()
 		rule.WeightDecay = 0 // the discriminator has its own penalty on weights
 		if a.separate, err = tensor.NewOptimizer(a.Flat, rule, []tensor.Group{g}, []tensor.Clip{clip}); err != nil {

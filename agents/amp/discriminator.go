@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
+	"github.com/gorl-dev/gorl/internal/exclusive"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/tensor"
@@ -228,7 +229,7 @@ func (a *judge) masked(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
 // each observation has the latent behind it that it is judged by (n × (M+L)). Nothing is learned. The slice is the
 // caller's. Rows of another width are an error.
 func (a *Agent) StyleRewards(ampObservations []float32) (rewards []float32, err error) {
-	err = a.serial.Do(&callStyleRewards, func() error {
+	err = onpolicy.Do(a.serial, new(exclusive.Method("StyleRewards")), func() error {
 		rewards, err = a.learner.styleRewards(ampObservations)
 		return err
 	})

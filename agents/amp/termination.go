@@ -5,8 +5,10 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/exclusive"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -73,7 +75,7 @@ func (a *Agent) Terminates() bool { return a.learner.termination != nil }
 // Terminations implements [agents.Terminator]: it names the environments whose style reward has been below
 // termination_style_reward in the last termination_steps steps of the episode.
 func (a *Agent) Terminations() (ends []bool) {
-	a.serial.TryDo(&callTerminations, func() {
+	onpolicy.TryDo(a.serial, new(exclusive.Method("Terminations")), func() {
 		if l := a.learner; l.termination != nil && l.Training() {
 			ends = l.termination.end(int64(l.cfg.TerminationSteps))
 		}

@@ -22,7 +22,6 @@ type Learner struct {
 	NoReplays bool
 
 	optimizers []namedOptimizer
-	segments   []tensor.Group // the flat range of each network
 	undo       []func(s *tensor.Scope)
 	statistics []tensor.Tensor // those of all scalers when the update began, one after the other
 	rewards    tensor.Tensor   // the rollout's when the update began

@@ -202,9 +202,9 @@ func (c *Learner) flatten(separateFrom int, own string) (err error) {
 		if err != nil {
 			continue // it shares all of its parameters with an earlier network, which has them already
 		}
-		c.segments = append(c.segments, tensor.Group{Name: n.Name, Begin: begin, End: end})
 		if separateFrom == 0 || i < separateFrom {
-			groups, c.stepped = append(groups, c.segments[len(c.segments)-1]), append(c.stepped, i)
+			groups = append(groups, tensor.Group{Name: n.Name, Begin: begin, End: end})
+			c.stepped = append(c.stepped, i)
 		}
 	}
 	// One limit for the gradients of all networks together, unless each has its own.
@@ -251,17 +251,6 @@ func closeFree(n Network, own *tensor.Flat) {
 func (c *Learner) OptimizerConfig() tensor.OptimizerConfig {
 	return tensor.OptimizerConfig{Kind: c.Config.Optimizer, Betas: c.Config.AdamBetas[:], Eps: c.Config.AdamEpsilon,
 		WeightDecay: c.Config.WeightDecay, Momentum: c.Config.SGDMomentum}
-}
-
-// Segment returns the range of a network's parameters in flat memory, and an empty one for a name that it does not
-// know.
-func (c *Learner) Segment(name string) tensor.Group {
-	for _, g := range c.segments {
-		if g.Name == name {
-			return g
-		}
-	}
-	return tensor.Group{}
 }
 
 // namedOptimizer is an optimizer with its name in snapshots.

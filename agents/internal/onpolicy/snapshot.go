@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -95,7 +94,7 @@ func (c *State) Restore(snap *checkpoint.Snapshot) error {
 	}
 	// Architectures first: their error says more than that of an array of another shape.
 	c.checkArchitectures(a)
-	c.checkRecurrentLayers(a)
+	c.checkParameters(a)
 	_, err := snap.Value(layout.Memories)
 	c.carry(a, err == nil)
 	if a.err != nil {
@@ -270,29 +269,21 @@ func (c *State) checkArchitectures(a *archive) {
 	}
 }
 
-// checkRecurrentLayers refuses a snapshot whose networks have recurrent layers if this agent's have none, and the other
-// way round.
-func (c *State) checkRecurrentLayers(a *archive) {
-	ours, theirs := map[string]string{}, map[string]string{}
-	note := func(layers map[string]string, parameter string) {
-		if network, name, _ := layout.CutParameter(parameter); strings.Contains(name, "weight_hh_l") {
-			layers[network] = parameter
+// checkParameters refuses a snapshot whose networks have parameters that this agent's have not, such as those of
+// recurrent layers, and the other way round.
+func (c *State) checkParameters(a *archive) {
+	const advice = "make the agent with the networks of the checkpoint"
+	own, networks := map[string]bool{}, map[string]bool{}
+	for _, e := range c.Flat.Entries() {
+		network, _, _ := layout.CutParameter(e.Name)
+		own[e.Name], networks[network] = true, true
+		if _, has := a.snap.Arrays[e.Name]; !has {
+			a.fail(fmt.Errorf("the checkpoint has no array %q, which this agent has; %s", e.Name, advice))
 		}
 	}
-	for _, e := range c.Flat.Entries() {
-		note(ours, e.Name)
-	}
 	for _, name := range slices.Sorted(maps.Keys(a.snap.Arrays)) {
-		note(theirs, name)
-	}
-	for _, n := range c.networks {
-		switch own, other := ours[n.Name], theirs[n.Name]; {
-		case own == "" && other != "":
-			a.fail(fmt.Errorf("the checkpoint's %s network has recurrent layers (%s), "+
-				"this agent's has none; make the agent with the networks of the checkpoint", n.Name, other))
-		case own != "" && other == "":
-			a.fail(fmt.Errorf("the checkpoint's %s network has no recurrent layers, "+
-				"this agent's has (%s); make the agent with the networks of the checkpoint", n.Name, own))
+		if network, _, _ := layout.CutParameter(name); networks[network] && !own[name] {
+			a.fail(fmt.Errorf("the checkpoint has the array %q, which this agent has not; %s", name, advice))
 		}
 	}
 }
