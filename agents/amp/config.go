@@ -9,7 +9,6 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/internal/config"
-	"github.com/gorl-dev/gorl/internal/recipes"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -300,22 +299,12 @@ func FromDict(dict map[string]any, sp spaces.Set) (Config, error) {
 	if dict["latent_mode"] == calm {
 		c = calmConfig()
 	}
-	if v := dict["compatibility"]; v == agents.SKRL2 || v == agents.SKRL21 {
-		c.TimeLimitBootstrap = false
-	}
-	own, err := onpolicy.Rename("amp", dict, sp)
-	if err != nil {
-		return c, err
-	}
-	_, weight := own["style_reward_weight"]
-	_, scale := own["discriminator_reward_scale"]
+	_, weight := dict["style_reward_weight"]
+	_, scale := dict["discriminator_reward_scale"]
 	if weight || scale { // their product replaces the scale that c has, see aliases
 		c.StyleRewardScale = DefaultConfig().StyleRewardScale
 	}
-	err = config.Merge(&c, own, config.Options{Prefix: "amp", Aliases: aliases, Hints: recipes.Hints()})
-	if err == nil {
-		err = c.Validate()
-	}
+	err := onpolicy.Merge(dict, sp, &c, &c.OnPolicy, config.Options{Prefix: "amp", Aliases: aliases}, c.Validate)
 	return c, err
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/internal/config"
-	"github.com/gorl-dev/gorl/internal/recipes"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -61,17 +60,7 @@ func (c *Config) Validate() error {
 // "compatibility" the defaults are those of that release of skrl. All problems are reported together.
 func FromDict(dict map[string]any, sp spaces.Set) (Config, error) {
 	c := DefaultConfig()
-	if v := dict["compatibility"]; v == agents.SKRL2 || v == agents.SKRL21 {
-		c.TimeLimitBootstrap = false
-	}
-	own, err := onpolicy.Rename("ppo", dict, sp)
-	if err != nil {
-		return c, err
-	}
-	err = config.Merge(&c, own, config.Options{Prefix: "ppo", Hints: recipes.Hints()})
-	if err == nil {
-		err = c.Validate()
-	}
+	err := onpolicy.Merge(dict, sp, &c, &c.OnPolicy, config.Options{Prefix: "ppo"}, c.Validate)
 	return c, err
 }
 

@@ -60,6 +60,14 @@ func (x *Experience) recorded() []string {
 	return names
 }
 
+// ifAny returns what get returns for a field of the rollout, or a zero Tensor if the rollout has no such field.
+func (x *Experience) ifAny(field string, get func(field string) tensor.Tensor) tensor.Tensor {
+	if !slices.ContainsFunc(x.Rollout.Fields(), func(f memory.Field) bool { return f.Name == field }) {
+		return tensor.Tensor{}
+	}
+	return get(field)
+}
+
 // rows returns the number of rows of the rollout, T·N.
 func (x *Experience) rows() int64 { return int64(x.Rollout.Steps() * x.Rollout.Envs()) }
 

@@ -35,7 +35,7 @@ type Learner struct {
 
 func newLearner(c *Core) *Learner {
 	l := &Learner{Core: c, Rates: &Rates{Core: c}, none: c.resident.Zeros(), stdDev: c.resident.Zeros(),
-		outliers: outlierCheck{Core: c}}
+		outliers: outlierCheck{c, map[string]bool{}}}
 	l.Batches = &Batches{Core: c, Shuffle: func(s *tensor.Scope, n int64) tensor.Tensor { return s.RandPerm(c.Gen, n) }}
 	if c.Precision == tensor.Float16 {
 		l.gradients = newGradientScaler()

@@ -222,30 +222,21 @@ func (c *Batches) gather(s *tensor.Scope, order tensor.Tensor, spans []memory.Sp
 
 // batch returns rows of the rollout, those of each field as rows returns them. The inputs are not standardised.
 func (c *Batches) batch(rows func(field string) tensor.Tensor) Batch {
-	all := Batch{Actions: rows("actions"), LogProb: rows("log_prob"), Values: rows("values"), Returns: rows("returns")}
-	all.Advantages, all.Inputs.Observations = rows("advantages"), rows("observations")
-	if c.spaces.State.Width() > 0 {
-		all.Inputs.States = rows("states")
-	}
-	if c.spaces.ActionMask.Width() > 0 {
-		all.masks = rows("action_masks")
-	}
+	ifAny := func(field string) tensor.Tensor { return c.ifAny(field, rows) }
+	all := Batch{Inputs: models.Inputs{Observations: rows("observations"), States: ifAny("states")},
+		Actions: rows("actions"), LogProb: rows("log_prob"), Values: rows("values"), Returns: rows("returns"),
+		Advantages: rows("advantages"), Fields: map[string]tensor.Tensor{}, masks: ifAny("action_masks"),
+		importance: ifAny("importance"), mean: ifAny("mean"), stdDev: ifAny("std_dev")}
 	if c.raw {
 		all.Raw = rows("observations")
 	}
 	for _, f := range c.fields {
 		if f.Minibatch {
-			if all.Fields == nil {
-				all.Fields = map[string]tensor.Tensor{}
-			}
 			all.Fields[f.Name] = rows(f.Name)
 		}
 	}
 	if c.Config.Overlap {
-		all.LogProb, all.importance = rows("log_prob_before"), rows("importance")
-	}
-	if c.distributions {
-		all.mean, all.stdDev = rows("mean"), rows("std_dev")
+		all.LogProb = rows("log_prob_before")
 	}
 	return all
 }

@@ -32,7 +32,9 @@ func (c *Collector) record(t agents.Transition) error {
 		return err
 	}
 	c.Transfer.Send(s)
-	c.storeOutcome(s)
+	c.delivery.rewards.CopyTo(s, c.Rollout.Row("rewards"))
+	c.delivery.terminated.CopyTo(s, c.Rollout.Row("terminated"))
+	c.delivery.truncated.CopyTo(s, c.Rollout.Row("truncated"))
 	c.noteMarks(t, c.Config.Skrl())
 	c.bootstrapValues(s, t)
 	if c.AfterRecord != nil {
@@ -191,13 +193,6 @@ func gatherRows(rows []float32, index []int64, width int) []float32 {
 		out = append(out, rows[int(i)*width:(int(i)+1)*width]...)
 	}
 	return out
-}
-
-// storeOutcome writes rewards and ends of episodes into the step of the rollout.
-func (c *Collector) storeOutcome(s *tensor.Scope) {
-	c.delivery.rewards.CopyTo(s, c.Rollout.Row("rewards"))
-	c.delivery.terminated.CopyTo(s, c.Rollout.Row("terminated"))
-	c.delivery.truncated.CopyTo(s, c.Rollout.Row("truncated"))
 }
 
 // Act and Record refuse NaN and infinities before anything learns from them. They would stay in the running

@@ -132,7 +132,7 @@ func (c *State) carry(a *archive, buffers bool) {
 	c.carrySchedule(a)
 	// A checkpoint of an agent without a scale of losses leaves it as it is.
 	if g := c.learner.gradients; g != nil && (!a.reading || a.snap.Values[layout.GradientScaler] != nil) {
-		scale := a.float(g.scale, layout.GradientScaler, "scale")
+		scale := carryNumber(a, g.scale, a.snap.Float, []string{layout.GradientScaler, "scale"})
 		if a.reading && !(scale > 0) {
 			a.fail(fmt.Errorf("the checkpoint's scale of losses is %g; it must be positive", scale))
 		}
@@ -234,7 +234,7 @@ func (c *State) carrySchedule(a *archive) {
 	}
 	state := map[string]float64{}
 	for k, x := range schedule.State() {
-		state[k] = a.float(x, layout.SchedulerState, k)
+		state[k] = carryNumber(a, x, a.snap.Float, []string{layout.SchedulerState, k})
 	}
 	// Before all other writes, because only the schedule itself knows whether its numbers fit.
 	a.writes = slices.Insert(a.writes, 0, func() error {
