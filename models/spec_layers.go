@@ -179,6 +179,10 @@ func parseLayerDict(path, kind string, args any) (Layer, error) {
 		"flatten", "conv2d", "gru", "lstm", "rnn"}), layerForms)
 }
 
+// otherNames are the names of keys in skrl's other frameworks, so that one file serves all.
+var otherNames = map[string]string{"out_features": "features", "out_channels": "features", "stride": "strides",
+	"bias": "use_bias"}
+
 // mergeLayer reads a layer's arguments into the struct settings. They are a mapping, or a list of values in the order
 // of keys. The shortest allowed list has least values.
 func mergeLayer(path string, args, settings any, least int, keys ...string) error {
@@ -194,15 +198,9 @@ func mergeLayer(path string, args, settings any, least int, keys ...string) erro
 			len(keys), strings.Join(keys, ", "), args)
 	}
 	aliases := map[string]config.Alias{}
-	// The aliases are the names of skrl's other frameworks, so that one file serves all.
 	for _, key := range keys {
-		switch key {
-		case "out_features", "out_channels":
-			aliases["features"] = config.Alias{Key: key}
-		case "stride":
-			aliases["strides"] = config.Alias{Key: key}
-		case "bias":
-			aliases["use_bias"] = config.Alias{Key: key}
+		if other, ok := otherNames[key]; ok {
+			aliases[other] = config.Alias{Key: key}
 		}
 	}
 	return config.Merge(settings, dict, config.Options{Prefix: "models: " + path, Aliases: aliases})
@@ -327,31 +325,26 @@ func (c Container) activations(path string) ([]string, error) {
 		}
 		parsed = append(parsed, a)
 	}
-	n, able := len(c.Layers), 0
-	for _, l := range c.Layers {
-		if l.activated() {
-			able++
-		}
-	}
-	if k := len(parsed); k > 1 && k != n && k != able {
-		return nil, fmt.Errorf("models: %s.activations: there are %d for %d layers; give none, one for all, or one a "+
-			"layer", path, k, n)
-	}
-	each := make([]string, n)
-	linear := 0
+	var able []int // the layers that can have an activation
 	for i, l := range c.Layers {
-		switch {
-		case len(parsed) == 1 && l.activated():
-			each[i] = parsed[0]
-		case len(parsed) == n:
-			each[i] = parsed[i]
-		case len(parsed) == able && l.activated():
-			each[i] = parsed[linear]
-		}
 		if l.activated() {
-			linear++
-		} else {
-			each[i] = ""
+			able = append(able, i)
+		}
+	}
+	each := make([]string, len(c.Layers))
+	if k := len(parsed); k > 1 && k != len(each) && k != len(able) {
+		return nil, fmt.Errorf("models: %s.activations: there are %d for %d layers; give none, one for all, or one a "+
+			"layer", path, k, len(each))
+	}
+	for j, i := range able {
+		switch len(parsed) {
+		case 0:
+		case 1:
+			each[i] = parsed[0]
+		case len(each):
+			each[i] = parsed[i]
+		default:
+			each[i] = parsed[j]
 		}
 	}
 	return each, nil
