@@ -291,17 +291,11 @@ type Span struct{ Start, Len int64 }
 // Split cuts n rows into k parts as numpy's array_split does: no row is dropped, the first n mod k parts are one row
 // longer. Parts are never empty; with k > n there are n of them.
 func Split(n, k int64) []Span {
-	if k > n {
-		k = n
-	}
+	k = min(k, n)
 	spans := make([]Span, 0, k)
-	for i, at := int64(0), int64(0); i < k; i++ {
-		length := n / k
-		if i < n%k {
-			length++
-		}
-		spans = append(spans, Span{at, length})
-		at += length
+	for i := range k {
+		start, end := i*(n/k)+min(i, n%k), (i+1)*(n/k)+min(i+1, n%k)
+		spans = append(spans, Span{start, end - start})
 	}
 	return spans
 }

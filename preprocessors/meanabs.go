@@ -79,11 +79,9 @@ func (r *RunningMeanAbsScaler) Moments(s *tensor.Scope, x tensor.Tensor) tensor.
 	if s.Err() != nil {
 		return tensor.Tensor{}
 	}
-	shape, n := tensor.Shape(x), int64(1)
-	for _, k := range shape[:max(len(shape)-1, 0)] {
-		n *= k
-	}
-	sum := s.Sum(s.Abs(s.As(s.Reshape(x, n, int64(r.size)), tensor.Float64)), 0)
+	size := int64(r.size)
+	n := tensor.Numel(x) / size
+	sum := s.Sum(s.Abs(s.As(s.Reshape(x, n, size), tensor.Float64)), 0)
 	return s.Cat(0, s.Full(tensor.Float64, float64(n), 1), sum)
 }
 
@@ -112,8 +110,4 @@ func (r *RunningMeanAbsScaler) Forward(s *tensor.Scope, x tensor.Tensor) tensor.
 }
 
 // Close implements [Scaler].
-func (r *RunningMeanAbsScaler) Close() {
-	if r != nil {
-		r.scope.Close()
-	}
-}
+func (r *RunningMeanAbsScaler) Close() { r.scope.Close() }

@@ -41,12 +41,10 @@ func NewRunningStandardScaler(size int, cfg ScalerConfig, d tensor.Device) (*Run
 	if size <= 0 {
 		return nil, fmt.Errorf("preprocessors: scaler size %d must be positive", size)
 	}
-	if !(cfg.Epsilon > 0) || !(cfg.ClipThreshold > 0) || math.IsInf(cfg.Epsilon, 0) {
-		return nil, fmt.Errorf("preprocessors: scaler epsilon %g and clip_threshold %g must be positive (start "+
-			"from DefaultScalerConfig)", cfg.Epsilon, cfg.ClipThreshold)
-	}
-	if !(cfg.FreezeAfter >= 0) {
-		return nil, fmt.Errorf("preprocessors: scaler freeze_after %g must not be negative", cfg.FreezeAfter)
+	if !(cfg.Epsilon > 0) || !(cfg.ClipThreshold > 0) || math.IsInf(cfg.Epsilon, 0) || !(cfg.FreezeAfter >= 0) {
+		return nil, fmt.Errorf("preprocessors: scaler epsilon %g and clip_threshold %g must be positive, and "+
+			"freeze_after %g not negative (start from DefaultScalerConfig)", cfg.Epsilon, cfg.ClipThreshold,
+			cfg.FreezeAfter)
 	}
 	s := tensor.NoGrad().On(d)
 	r := &RunningStandardScaler{cfg: cfg, scope: s, size: size}

@@ -251,14 +251,10 @@ func (c *Config) Validate() error {
 	}
 	if c.Skrl() && (c.DiscriminatorMode != "motion" || c.AMPObservationPreprocessor == agents.RunningMeanAbsScaler ||
 		c.DiscriminatorLoss != "bce" || c.DiscriminatorGradientPenaltySamples != "motion" || c.SeparateCritics ||
-		c.LatentSize > 0 || c.DiscriminatorOptimizer != "shared") {
+		c.LatentSize > 0 || c.DiscriminatorOptimizer != "shared" || c.TerminationStyleReward > 0) {
 		return fmt.Errorf("amp: \"compatibility\" is %q, which has only the discriminator of motion, the "+
-			"RunningStandardScaler, the bce loss, its penalty at motion rows, one critic, no latents and one optimizer",
-			c.Compatibility)
-	}
-	if c.TerminationStyleReward > 0 && c.Skrl() {
-		return fmt.Errorf("amp: \"termination_style_reward\" is %g, but \"compatibility\" is %q, which ends no "+
-			"episodes; set it to 0", c.TerminationStyleReward, c.Compatibility)
+			"RunningStandardScaler, the bce loss, its penalty at motion rows, one critic, no latents, one optimizer "+
+			"and no \"termination_style_reward\"", c.Compatibility)
 	}
 	if c.TerminationStyleReward > 0 && c.Overlap {
 		return fmt.Errorf("amp: \"termination_style_reward\" is %g and \"overlap\" is true: the discriminator that "+

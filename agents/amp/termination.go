@@ -44,8 +44,13 @@ func (a *learner) countPoorSteps() {
 		if s.Err() == nil {
 			s.Fail(tensor.Read(style, w.style))
 		}
-		if s.Err() == nil {
-			w.count(a.cfg.TerminationStyleReward)
+		if s.Err() != nil {
+			return
+		}
+		for i, x := range w.style {
+			if w.poor[i]++; w.over[i] || !(float64(x) < a.cfg.TerminationStyleReward) {
+				w.poor[i] = 0
+			}
 		}
 	}
 }
@@ -58,17 +63,6 @@ func (w *termination) allocate(n int) {
 	}
 }
 
-// count updates the counts by the style rewards of the step recorded last.
-func (w *termination) count(threshold float64) {
-	for i, x := range w.style {
-		if w.over[i] || !(float64(x) < threshold) {
-			w.poor[i] = 0
-			continue
-		}
-		w.poor[i]++
-	}
-}
-
 // Terminates implements [agents.Terminator]: it reports whether termination_style_reward is set.
 func (a *Agent) Terminates() bool { return a.learner.termination != nil }
 
@@ -77,18 +71,13 @@ func (a *Agent) Terminates() bool { return a.learner.termination != nil }
 func (a *Agent) Terminations() (ends []bool) {
 	onpolicy.TryDo(a.serial, new(exclusive.Method("Terminations")), func() {
 		if l := a.learner; l.termination != nil && l.Training() {
-			ends = l.termination.end(int64(l.cfg.TerminationSteps))
+			ends = l.termination.ends
+			for i, n := range l.termination.poor {
+				ends[i] = n >= int64(l.cfg.TerminationSteps)
+			}
 		}
 	})
 	return ends
-}
-
-// end returns a mask (N,) of the environments whose count has reached steps.
-func (w *termination) end(steps int64) []bool {
-	for i, n := range w.poor {
-		w.ends[i] = n >= steps
-	}
-	return w.ends
 }
 
 // ResetHidden implements [agents.Recurrent]. In training it also resets the counts of poor steps.

@@ -30,20 +30,15 @@ func (c *Collector) evaluationDraws(s *tensor.Scope) *tensor.Generator {
 	if c.drawing {
 		return c.draws
 	}
-	var err error
-	if c.draws == nil {
+	state, err := c.Gen.State()
+	if err == nil && c.draws == nil {
 		c.draws, err = tensor.NewGenerator(0, c.Device)
-	}
-	var state []byte
-	if err == nil {
-		state, err = c.Gen.State()
 	}
 	if err == nil {
 		err = c.draws.SetState(state)
 	}
-	if c.drawing = err == nil; err != nil {
-		s.Fail(err)
-	}
+	c.drawing = err == nil
+	s.Fail(err)
 	return c.draws
 }
 

@@ -106,7 +106,7 @@ func (g *graphs) runPass(ctx context.Context, s *tensor.Scope, c *Learner, epoch
 		}
 		s.Copy(r.order, s.Narrow(order, 0, span.Start, span.Len))
 		for _, o := range c.optimizers {
-			o.Advance(s)
+			o.of.Advance(s)
 		}
 		if err := s.Err(); err != nil {
 			return err

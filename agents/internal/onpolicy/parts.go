@@ -114,8 +114,7 @@ func newCore(o Options) (*Core, error) {
 		Transfer: tensor.NewTransfer(device), Experience: &Experience{},
 		Random: newRandom(int64(o.Group.Rank())),
 		ranks:  &ranks{Group: o.Group, apart: cfg.Skrl()}, hiddenStates: &hiddenStates{
-			joined: models.SharesTrunk(o.Policy, o.Value), steps: cfg.Rollouts, length: cmp.Or(cfg.SequenceLength,
-				cfg.Rollouts)},
+			joined: models.SharesTrunk(o.Policy, o.Value), length: cmp.Or(cfg.SequenceLength, cfg.Rollouts)},
 		scalers: &scalers{obsRows: memory.NewPacking(o.Spaces.Observation),
 			stateRows: memory.NewPacking(o.Spaces.State)},
 		name: o.Name, spaces: o.Spaces, fields: o.Fields, raw: o.RawObservations, training: true,
@@ -131,7 +130,7 @@ func (p Parts) Close() error {
 	}
 	p.Learner.close()
 	for _, m := range p.replays {
-		m.Close()
+		m.of.Close()
 	}
 	if c.Flat != nil {
 		c.Flat.Close()
@@ -253,13 +252,13 @@ func (c *Learner) OptimizerConfig() tensor.OptimizerConfig {
 		WeightDecay: c.Config.WeightDecay, Momentum: c.Config.SGDMomentum}
 }
 
-// namedOptimizer is an optimizer with its name in snapshots.
-type namedOptimizer struct {
+// named is an optimizer or a memory with its name in snapshots.
+type named[T any] struct {
 	name string
-	*tensor.Optimizer
+	of   T
 }
 
 // AddOptimizer registers an algorithm's own optimizer over the flat parameters for snapshots, Rollback and Close.
 func (c *Learner) AddOptimizer(name string, o *tensor.Optimizer) {
-	c.optimizers = append(c.optimizers, namedOptimizer{name, o})
+	c.optimizers = append(c.optimizers, named[*tensor.Optimizer]{name, o})
 }

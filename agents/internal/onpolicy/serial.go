@@ -160,16 +160,12 @@ func (g *Serial[C]) SetStochastic(on bool) {
 
 // Tracked implements [agents.Tracker]. f may call methods of the agent. After Close there are no figures.
 func (g *Serial[C]) Tracked(f func(tag string, value float64)) {
-	type figure struct {
-		tag   string
-		value float64
-	}
-	var all []figure
+	var all []func()
 	TryDo(g, new(exclusive.Method("Tracked")), func() {
-		g.algorithm.Tracked(func(tag string, value float64) { all = append(all, figure{tag, value}) })
+		g.algorithm.Tracked(func(tag string, value float64) { all = append(all, func() { f(tag, value) }) })
 	})
-	for _, x := range all {
-		f(x.tag, x.value)
+	for _, call := range all {
+		call()
 	}
 }
 

@@ -20,19 +20,13 @@ type State struct {
 	*Core
 	collector *Collector
 	learner   *Learner
-	replays   []namedReplay
+	replays   []named[*memory.Replay]
 	described *description.Policy // see policyValues
-}
-
-// namedReplay is a memory with its name in snapshots.
-type namedReplay struct {
-	name string
-	*memory.Replay
 }
 
 // AddReplay registers an algorithm's own memory for snapshots with buffers, and for Close.
 func (c *State) AddReplay(name string, m *memory.Replay) {
-	c.replays = append(c.replays, namedReplay{name, m})
+	c.replays = append(c.replays, named[*memory.Replay]{name, m})
 }
 
 // Snapshot returns everything needed to continue training. Arrays are named
@@ -118,9 +112,9 @@ func (c *State) Restore(snap *checkpoint.Snapshot) error {
 func (c *State) carry(a *archive, buffers bool) {
 	a.entries("", c.Flat, c.Flat.Values)
 	for _, o := range c.learner.optimizers {
-		a.entries(layout.ExpAvg(o.name, ""), c.Flat, o.ExpAvg)
-		a.entries(layout.ExpAvgSq(o.name, ""), c.Flat, o.ExpAvgSq)
-		assign(a, &o.Steps, a.integer(o.Steps, layout.OptimizerSteps, o.name))
+		a.entries(layout.ExpAvg(o.name, ""), c.Flat, o.of.ExpAvg)
+		a.entries(layout.ExpAvgSq(o.name, ""), c.Flat, o.of.ExpAvgSq)
+		assign(a, &o.of.Steps, a.integer(o.of.Steps, layout.OptimizerSteps, o.name))
 	}
 	if buffers {
 		c.carryReplays(a)
@@ -145,13 +139,14 @@ func (c *State) carry(a *archive, buffers bool) {
 // carryReplays carries the algorithm's memories, with how far each is filled and where it writes next.
 func (c *State) carryReplays(a *archive) {
 	for _, m := range c.replays {
-		a.array(layout.MemoryRows(m.name), m.Data())
-		length := a.integer(m.Len(), layout.Memories, m.name, "length")
-		next := a.integer(m.Next(), layout.Memories, m.name, "next")
-		if length > m.Capacity() || next >= m.Capacity() {
-			a.fail(fmt.Errorf("the checkpoint's %s holds row %d of %d", m.name, max(length, next), m.Capacity()))
+		r := m.of
+		a.array(layout.MemoryRows(m.name), r.Data())
+		length := a.integer(r.Len(), layout.Memories, m.name, "length")
+		next := a.integer(r.Next(), layout.Memories, m.name, "next")
+		if length > r.Capacity() || next >= r.Capacity() {
+			a.fail(fmt.Errorf("the checkpoint's %s holds row %d of %d", m.name, max(length, next), r.Capacity()))
 		}
-		a.then(func() error { return m.SetCursor(length, next) })
+		a.then(func() error { return r.SetCursor(length, next) })
 	}
 }
 
