@@ -22,15 +22,11 @@ func parseConv(path string, args any) (Layer, error) {
 		Bias    bool   `yaml:"bias"`
 		In      any    `yaml:"in_channels"`
 		Dilate  any    `yaml:"dilation"`
-		Groups  any    `yaml:"groups"`
-		Mode    string `yaml:"padding_mode"`
+		Groups  int    `yaml:"groups" config:"min=1"`
+		Mode    string `yaml:"padding_mode" config:"oneof=zeros"`
 	}{Stride: 1, Padding: 0, Bias: true, Dilate: 1, Groups: 1, Mode: "zeros"}
 	if err := mergeLayer(path, args, &k, 2, "out_channels", "kernel_size", "stride", "padding", "bias"); err != nil {
 		return Layer{}, err
-	}
-	if k.Mode != "zeros" {
-		return Layer{}, fmt.Errorf("models: %s.padding_mode: %q; pictures are padded with zeros only, leave it out",
-			path, k.Mode)
 	}
 	l := Layer{NoBias: !k.Bias, Conv: &Conv{}}
 	var err error
@@ -42,16 +38,11 @@ func parseConv(path string, args any) (Layer, error) {
 			return l, err
 		}
 	}
-	if text, is := k.Padding.(string); is {
-		switch strings.ToLower(text) {
-		case "same":
-			l.Conv.Same = true
-		case "valid":
-		default:
-			return l, fmt.Errorf("models: %s.padding: %q; want a number, two numbers, \"same\" or \"valid\"", path,
-				text)
-		}
-		// The text is handled; 0 lets pair accept the setting below.
+	// Either text stands for 0 below.
+	switch text, _ := k.Padding.(string); strings.ToLower(text) {
+	case "same":
+		l.Conv.Same, k.Padding = true, 0
+	case "valid":
 		k.Padding = 0
 	}
 	for _, x := range []struct {
@@ -65,11 +56,7 @@ func parseConv(path string, args any) (Layer, error) {
 			return l, err
 		}
 	}
-	groups, ok := config.Whole(k.Groups)
-	if !ok || groups < 1 {
-		return l, fmt.Errorf("models: %s.groups: want a whole number of at least 1, got %v", path, k.Groups)
-	}
-	l.Conv.Groups = groups
+	l.Conv.Groups = k.Groups
 	return l, l.Conv.validate(path)
 }
 

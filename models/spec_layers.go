@@ -71,13 +71,10 @@ func (c *Container) retype(path, kind string, count int, counted bool) error {
 
 // expressionText reads an expression, which must be text.
 func expressionText(path string, value any) (string, error) {
-	switch v := value.(type) {
-	case nil:
-		return "", fmt.Errorf("models: %s: it is missing; want an expression such as OBSERVATIONS or ACTIONS", path)
-	case string:
+	if v, ok := value.(string); ok {
 		return v, nil
 	}
-	return "", fmt.Errorf("models: %s: want an expression (text), got %v", path, value)
+	return "", fmt.Errorf("models: %s: want an expression (text) such as OBSERVATIONS or ACTIONS, got %v", path, value)
 }
 
 // parseActivations reads one name for all layers, or one for each. null and "" mean none.
@@ -210,40 +207,27 @@ func mergeLayer(path string, args, settings any, least int, keys ...string) erro
 // what follows reads flat rows.
 func parseFlatten(path string, args any) (Layer, error) {
 	k := struct {
-		Start int `yaml:"start_dim"`
-		End   int `yaml:"end_dim"`
+		Start int `yaml:"start_dim" config:"min=1,max=1"`
+		End   int `yaml:"end_dim" config:"min=-1,max=-1"`
 	}{1, -1}
-	if args != nil {
-		if err := mergeLayer(path, args, &k, 0, "start_dim", "end_dim"); err != nil {
-			return Layer{}, err
-		}
+	if args == nil {
+		return Layer{Flatten: true}, nil
 	}
-	if k.Start != 1 || k.End != -1 {
-		return Layer{}, fmt.Errorf("models: %s: a flatten joins the dimensions 1 to -1 (all but the batch), not %d to "+
-			"%d; leave the numbers out", path, k.Start, k.End)
-	}
-	return Layer{Flatten: true}, nil
+	return Layer{Flatten: true}, mergeLayer(path, args, &k, 0, "start_dim", "end_dim")
 }
 
 // parseRecurrent reads [hidden_size, num_layers, frames] or a mapping of these keys. kind is "gru", "lstm" or "rnn".
 func parseRecurrent(path, kind string, args any) (Layer, error) {
-	l := Layer{Recurrent: kind}
 	k := struct {
 		Hidden any `yaml:"hidden_size"`
 		Layers int `yaml:"num_layers" config:"min=1"`
 		Frames int `yaml:"frames" config:"min=0"`
 	}{Layers: 1}
 	if err := mergeLayer(path, args, &k, 1, "hidden_size", "num_layers", "frames"); err != nil {
-		return l, err
+		return Layer{}, err
 	}
-	if k.Hidden == nil {
-		return l, fmt.Errorf("models: %s.hidden_size: it is missing; want the number of values that the layer keeps",
-			path)
-	}
-	var err error
-	l.Layers, l.Frames = k.Layers, k.Frames
-	l.Out, err = sizeText(path+".hidden_size", k.Hidden)
-	return l, err
+	out, err := sizeText(path+".hidden_size", k.Hidden)
+	return Layer{Recurrent: kind, Layers: k.Layers, Frames: k.Frames, Out: out}, err
 }
 
 // parseLinear reads n, [out, bias] or {out_features, bias, in_features}.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/internal/joint"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -225,7 +226,7 @@ func (a *Agent) Act(in agents.Observation) ([]float32, error) {
 			return nil, err
 		}
 	}
-	if err := a.CheckObservation(in, a.games, a.spaces); err != nil {
+	if err := joint.CheckObservation(a.Package, in, a.games, a.spaces); err != nil {
 		return nil, err
 	}
 	states := a.shared.observe(a.games, in)
@@ -251,7 +252,7 @@ func (a *Agent) Record(t agents.Transition) error {
 		t.FinalObservations = nil // PPO says that they are missing if it needs them
 	}
 	if err := errors.Join(t.Seats.Check(a.games, len(a.spaces.Seats)),
-		a.CheckTransition(t, a.games, a.spaces)); err != nil {
+		joint.CheckTransition(a.Package, t, a.games, a.spaces)); err != nil {
 		return err
 	}
 	next, final := a.shared.record(a.games, t, a.active)

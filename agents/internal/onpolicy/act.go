@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/joint"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
@@ -68,10 +70,7 @@ func (c *Collector) actStep(in agents.Observation) ([]float32, error) {
 		}
 	}
 	c.allocate()
-	if err := cmp.Or(
-		c.checkRows("observations", len(in.Observations), c.spaces.Observation.Width()),
-		c.checkRows("states", len(in.States), c.spaces.State.Width()),
-	); err != nil {
+	if err := joint.CheckObservation(strings.ToLower(c.name), in, c.numEnvs, c.spaces); err != nil {
 		return nil, err
 	}
 	if err := c.spaces.CheckMasks(in.ActionMasks, c.numEnvs); err != nil {
@@ -268,14 +267,6 @@ func (c *Collector) read(s *tensor.Scope, actions tensor.Tensor, masks []float32
 	}
 	if err := c.spaces.CheckAllowed(c.actions, masks); err != nil {
 		return c.errorf("the policy %T does not apply Inputs.ActionMask: %w", c.Policy, err)
-	}
-	return nil
-}
-
-// checkRows returns an error if a batch does not have one row of width values an environment.
-func (c *Core) checkRows(what string, got, width int) error {
-	if want := c.numEnvs * width; got != want {
-		return c.errorf("%s have %d values, want %d (%d environments × %d)", what, got, want, c.numEnvs, width)
 	}
 	return nil
 }

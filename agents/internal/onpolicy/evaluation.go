@@ -1,7 +1,6 @@
 package onpolicy
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -104,11 +103,9 @@ func (c *Collector) resetEnded(t agents.Transition) error {
 	if len(c.hiddens) == 0 || c.numEnvs == 0 {
 		return nil
 	}
-	if err := errors.Join(
-		c.checkRows("terminated flags", len(t.Terminated), 1), c.checkRows("truncated flags", len(t.Truncated), 1),
-		c.checkMarks(t),
-	); err != nil {
-		return err
+	if n := c.numEnvs; len(t.Terminated) != n || len(t.Truncated) != n || t.Invalid != nil && len(t.Invalid) != n {
+		return c.errorf("there are %d terminated flags, %d truncated flags and %d marks of invalid transitions, want %d "+
+			"of each (nil: no marks)", len(t.Terminated), len(t.Truncated), len(t.Invalid), n)
 	}
 	going := make([]bool, c.numEnvs)
 	for i := range going {

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/internal/joint"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -244,30 +246,11 @@ func (c *Collector) checkValues(t agents.Transition) error {
 		c.CheckFinite("Record", "final states", t.FinalStates, w, unread))
 }
 
-// checkMarks refuses marks of a wrong number of environments.
-func (c *Collector) checkMarks(t agents.Transition) error {
-	for _, m := range []struct {
-		name  string
-		marks []bool
-	}{{"FinalUnknown", t.FinalUnknown}, {"Invalid", t.Invalid}, {"Idle", t.Idle}, {"NextIdle", t.NextIdle}} {
-		if m.marks != nil && len(m.marks) != c.numEnvs {
-			return c.errorf("Transition.%s has %d values, want %d (one an environment), or nil for none", m.name,
-				len(m.marks), c.numEnvs)
-		}
-	}
-	return nil
-}
-
 // checkTransition refuses a wrong number of rows, NaN and infinities.
 func (c *Collector) checkTransition(t agents.Transition) error {
-	if err := cmp.Or(
-		c.checkRows("rewards", len(t.Rewards), 1),
-		c.checkRows("terminated flags", len(t.Terminated), 1),
-		c.checkRows("truncated flags", len(t.Truncated), 1),
-		c.checkRows("next observations", len(t.NextObservations), c.spaces.Observation.Width()),
-		c.checkRows("next states", len(t.NextStates), c.spaces.State.Width()),
-		c.checkMarks(t),
-	); err != nil {
+	sized := t
+	sized.AMPObservations = nil // an algorithm's StageRecord checks them
+	if err := joint.CheckTransition(strings.ToLower(c.name), sized, c.numEnvs, c.spaces); err != nil {
 		return err
 	}
 	if c.Config.Skrl() && (slices.Contains(t.Idle, true) || slices.Contains(t.NextIdle, true)) {
