@@ -2,7 +2,6 @@ package models
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/models/description"
@@ -233,9 +232,6 @@ func (n *Net) Describe() (description.Network, error) {
 	}
 	return n.net, nil
 }
-
-// readsStateRow reports whether a step reads the second row, of states.
-func readsStateRow(s description.Step) bool { return slices.Contains(s.Inputs, description.StateRow) }
 
 // Parameters implements [Network].
 func (n *Net) Parameters() []tensor.Parameter { return n.params }

@@ -177,21 +177,6 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 	return known.with(c.Name, a.now), nil
 }
 
-// layerOf returns the output layer that an output expression asks for: its name, ACTIONS or ONE, and its width. Both
-// are zero if the expression has neither.
-func layerOf(root *node, outputs int) (name string, width int, err error) {
-	switch actions, one := root.uses("ACTIONS"), root.uses("ONE"); {
-	case actions && one:
-		return "", 0, fmt.Errorf("models: output: it has both ACTIONS and ONE; one output layer is added, so use one " +
-			"of them")
-	case actions:
-		return "ACTIONS", outputs, nil
-	case one:
-		return "ONE", 1, nil
-	}
-	return "", 0, nil
-}
-
 // uses reports whether an expression contains a name. A nil node, the bound of columns that is left out, has none.
 func (n *node) uses(name string) bool {
 	if n == nil {
@@ -208,9 +193,14 @@ func (a *assembler) finish(text string, known *names, lastName, layerName string
 	if err != nil {
 		return 0, err
 	}
-	token, width, err := layerOf(root, known.sizes)
-	if err != nil {
-		return 0, err
+	token, width := "", 0 // of the output layer
+	switch actions, one := root.uses("ACTIONS"), root.uses("ONE"); {
+	case actions && one:
+		return 0, fmt.Errorf("models: output: it has both ACTIONS and ONE; one output layer is added, so use one of them")
+	case actions:
+		token, width = "ACTIONS", known.sizes
+	case one:
+		token, width = "ONE", 1
 	}
 	if token != "" {
 		if err := a.flat("output"); err != nil {
@@ -246,7 +236,9 @@ func (a *assembler) finish(text string, known *names, lastName, layerName string
 	a.end(output)
 	a.simplify(token)
 	// A network that reads no states can be described, even if the environment has states.
-	if !slices.ContainsFunc(a.Steps, readsStateRow) {
+	if !slices.ContainsFunc(a.Steps, func(s description.Step) bool {
+		return slices.Contains(s.Inputs, description.StateRow)
+	}) {
 		a.States = 0
 	}
 	return output.width, nil

@@ -90,7 +90,8 @@ func New(o Options) (*Agent, error) {
 		err = errors.New("ppo: Options.Models needs a Policy and a Value network; ppo.MLPs makes them")
 	}
 	if err != nil {
-		o.Models.close()
+		onpolicy.CloseFree(o.Models.Policy)
+		onpolicy.CloseFree(o.Models.Value)
 		return nil, err
 	}
 	options := onpolicy.Options{Name: "PPO", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy,

@@ -60,7 +60,7 @@ func TestArchitectureRefuses(t *testing.T) {
 		"picture: stride are 1 to":            func(a *Architecture) { a.Parts[0].Convolutions[1].Stride = 0 },
 		"picture: is too small for it":        func(a *Architecture) { a.Parts[0].Convolutions[1].Kernel = 5 },
 		"picture: recurrent layer of the":     func(a *Architecture) { a.Recurrent.Kind = "gruu" },
-		"picture: want at most 1048576 value": func(a *Architecture) { a.Recurrent.Layers = 1 << 40 },
+		"picture: want 1 to 1048576 value": func(a *Architecture) { a.Recurrent.Layers = 1 << 40 },
 	} {
 		a := architecture(t, dict(), []int{16}, 8, []int{64, 32}, "tanh")
 		want, picture := strings.CutPrefix(want, "picture: ")

@@ -40,11 +40,6 @@ type Collector struct {
 	resetErr error             // of the last ResetHidden, which has no error result
 }
 
-func newCollector(c *Core, v *Values) *Collector {
-	return &Collector{Core: c, RepeatMemories: c.Config.Skrl(), values: v,
-		step: tensor.NoGrad().On(c.Device).Layers(c.Precision)}
-}
-
 // allocate makes the rows that every step writes, once.
 func (c *Collector) allocate() {
 	if len(c.rewards) != c.numEnvs {

@@ -33,13 +33,6 @@ type Values struct {
 	critics []*Critic // Estimator and Options.Critics
 }
 
-func newValues(c *Core, o Options) *Values {
-	v := &Values{Core: c, Estimator: &Critic{Name: layout.Value, Network: o.Value, Values: "values",
-		Final: "final_values"}}
-	v.critics = append([]*Critic{v.Estimator}, o.Critics...)
-	return v
-}
-
 // computed lists the fields of the rollout that every update computes. Among them are the values of critics that are
 // computed for the whole rollout at once.
 func (c *Values) computed() []string {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 
@@ -56,13 +57,18 @@ func New(o Options) (p Parts, err error) {
 		return p, err
 	}
 	core.networks = networks
-	values := newValues(core, o)
-	p = Parts{Core: core, Values: values, Collector: newCollector(core, values), Learner: newLearner(core)}
+	values := &Values{Core: core, Estimator: &Critic{Name: layout.Value, Network: o.Value, Values: "values",
+		Final: "final_values"}}
+	values.critics = append([]*Critic{values.Estimator}, o.Critics...)
+	p = Parts{Core: core, Values: values, Learner: newLearner(core), Collector: &Collector{Core: core,
+		RepeatMemories: o.Config.Skrl(), values: values,
+		step: tensor.NoGrad().On(core.Device).Layers(core.Precision)}}
 	p.State = &State{Core: core, collector: p.Collector, learner: p.Learner}
 	for _, step := range []func() error{
 		func() error { return core.findMemories(values.critics) },
 		func() (err error) { core.stream, err = tensor.NewStream(core.Device); return err },
-		func() error { return core.start(o.Seed) },
+		func() (err error) { core.Gen, err = tensor.NewGenerator(0, core.Device); return err },
+		func() error { return core.Reseed(o.Seed) },
 		func() error {
 			return p.flatten(o.SeparateFrom, fmt.Sprintf("the %s agent with seed %d", o.Name, o.Seed))
 		},
@@ -109,10 +115,11 @@ func newCore(o Options) (*Core, error) {
 		return nil, fmt.Errorf("%s: the policy's actions have %d values, the action space %v has %d", name, got,
 			o.Spaces.Action, want)
 	}
+	pcg := new(rand.PCG)
 	return &Core{
 		Config: cfg, Policy: o.Policy, Value: o.Value, Device: device, Precision: precision, Figures: NewTracker(),
 		Transfer: tensor.NewTransfer(device), Experience: &Experience{},
-		Random: newRandom(int64(o.Group.Rank())),
+		Random: &Random{Rng: rand.New(pcg), pcg: pcg, offset: int64(o.Group.Rank())},
 		ranks:  &ranks{Group: o.Group, apart: cfg.Skrl()}, hiddenStates: &hiddenStates{
 			joined: models.SharesTrunk(o.Policy, o.Value), length: cmp.Or(cfg.SequenceLength, cfg.Rollouts)},
 		scalers: &scalers{obsRows: memory.NewPacking(o.Spaces.Observation),
