@@ -119,7 +119,7 @@ func New(o Options) (agent *Agent, err error) {
 	}
 	if cfg.SeparateCritics {
 		a.styleValue = o.Models.StyleValue
-		options.Extra = append(options.Extra, network(layout.StyleValue, a.styleValue))
+		options.Extra = append(options.Extra, onpolicy.NamedNetwork{Name: layout.StyleValue, Network: a.styleValue})
 		a.styleEstimator = &onpolicy.Critic{Name: layout.StyleValue, Network: a.styleValue, Values: "style_values",
 			Final: "style_final_values"}
 		options.Critics = []*onpolicy.Critic{a.styleEstimator}
@@ -132,11 +132,11 @@ func New(o Options) (agent *Agent, err error) {
 	switch {
 	case cfg.LatentSize > 0:
 		a.encoder = o.Models.Encoder
-		options.Extra = append(options.Extra, network(layout.Encoder, a.encoder))
+		options.Extra = append(options.Extra, onpolicy.NamedNetwork{Name: layout.Encoder, Network: a.encoder})
 	default:
 		onpolicy.CloseFree(o.Models.Encoder)
 	}
-	options.Extra = append(options.Extra, network(layout.Discriminator, a.discriminator))
+	options.Extra = append(options.Extra, onpolicy.NamedNetwork{Name: layout.Discriminator, Network: a.discriminator})
 	if cfg.DiscriminatorOptimizer == "separate" {
 		options.SeparateFrom = 1 + len(options.Extra)
 	}
@@ -192,8 +192,8 @@ func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (
 	case a.styleValue != nil:
 		critic := *a.styleEstimator
 		critic.Network, style = m.StyleValue, &critic
-		options.Extra, options.Critics = []onpolicy.NamedNetwork{network(layout.StyleValue, m.StyleValue)},
-			[]*onpolicy.Critic{style}
+		options.Extra = []onpolicy.NamedNetwork{{Name: layout.StyleValue, Network: m.StyleValue}}
+		options.Critics = []*onpolicy.Critic{style}
 	default:
 		onpolicy.CloseFree(m.StyleValue)
 	}

@@ -140,11 +140,6 @@ func (m Models) close() {
 	}
 }
 
-// network is a network in the form that the core takes.
-func network(name string, n models.Network) onpolicy.NamedNetwork {
-	return onpolicy.NamedNetwork{Name: name, Network: n}
-}
-
 // check refuses missing networks, and penalties on weights of a discriminator that does not say which ones they are.
 func (m Models) check(cfg *Config) error {
 	switch {

@@ -167,8 +167,9 @@ func perName(key string, value any, seats, groups []string) (map[string]any, err
 			known++
 		}
 	}
-	missing := slices.DeleteFunc(slices.Clone(seats), func(name string) bool { _, ok := given[name]; return ok })
-	if slices.IndexFunc(groups, func(name string) bool { _, ok := given[name]; return !ok }) < 0 {
+	has := func(name string) bool { _, ok := given[name]; return ok }
+	missing := slices.DeleteFunc(slices.Clone(seats), has)
+	if len(slices.DeleteFunc(slices.Clone(groups), has)) == 0 {
 		missing = nil
 	}
 	switch {
