@@ -186,8 +186,8 @@ func NewPacking(space spaces.Space) *Packing {
 		packed: small > 0}
 }
 
-// Packed reports whether rows are kept as bytes.
-func (p *Packing) Packed() bool { return p.packed }
+// Packed reports whether rows are kept as bytes. A nil Packing keeps float32.
+func (p *Packing) Packed() bool { return p != nil && p.packed }
 
 // Field is a field of the given name that holds such rows.
 func (p *Packing) Field(name string) Field {
@@ -263,7 +263,7 @@ func (p *Packing) pack(rows []float32) error {
 // returns as they are.
 func (p *Packing) Float32(s *tensor.Scope, kept tensor.Tensor) tensor.Tensor {
 	switch {
-	case !p.packed || s.Err() != nil || tensor.TypeOf(kept) != tensor.Uint8:
+	case !p.Packed() || s.Err() != nil || tensor.TypeOf(kept) != tensor.Uint8:
 		return kept
 	case p.floats == 0:
 		return s.As(kept, tensor.Float32)

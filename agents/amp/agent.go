@@ -5,6 +5,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
+	"github.com/gorl-dev/gorl/internal/exclusive"
 )
 
 // Agent is an AMP agent, made by [New]. It implements [agents.Agent] and every optional interface of package agents.
@@ -25,6 +26,15 @@ type serial = onpolicy.Serial[Config]
 func (a *Agent) Settings() Config {
 	c := a.serial.Settings()
 	return c.clone()
+}
+
+// guarded runs a method that only AMP has, by its name.
+func (a *Agent) guarded(method exclusive.Method, f func() ([]float32, error)) (rows []float32, err error) {
+	err = onpolicy.Do(a.serial, &method, func() error {
+		rows, err = f()
+		return err
+	})
+	return rows, err
 }
 
 // Act implements [agents.Agent]. In training with latent_mode "calm" it refuses latents that Latents has not returned,

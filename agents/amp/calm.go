@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
-	"github.com/gorl-dev/gorl/internal/exclusive"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
@@ -205,11 +204,7 @@ func uniformity(s *tensor.Scope, z tensor.Tensor) tensor.Tensor {
 // (wrappers.Skills.SetSource). With ASE they estimate the latents that the policy was given. Nothing is learned. The
 // slice is the caller's. Without latent_size, and for rows of another width, it is an error.
 func (a *Agent) Encode(ampObservations []float32) (latents []float32, err error) {
-	err = onpolicy.Do(a.serial, new(exclusive.Method("Encode")), func() error {
-		latents, err = a.learner.encodeRows(ampObservations)
-		return err
-	})
-	return latents, err
+	return a.guarded("Encode", func() ([]float32, error) { return a.learner.encodeRows(ampObservations) })
 }
 
 func (a *learner) encodeRows(ampObservations []float32) ([]float32, error) {
@@ -245,11 +240,7 @@ const shownLatents = 4096
 // source, because it learns from the motion behind each. The latents are computed again after an update and after a
 // Restore. The slice is the agent's. Without latent_mode "calm" Latents returns an error.
 func (a *Agent) Latents() (latents []float32, err error) {
-	err = onpolicy.Do(a.serial, new(exclusive.Method("Latents")), func() error {
-		latents, err = a.learner.latentsOfMotion()
-		return err
-	})
-	return latents, err
+	return a.guarded("Latents", a.learner.latentsOfMotion)
 }
 
 func (a *learner) latentsOfMotion() ([]float32, error) {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
-	"github.com/gorl-dev/gorl/internal/exclusive"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -216,11 +215,7 @@ func (a *learner) masked(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
 // each observation has the latent behind it that it is judged by (n × (M+L)). Nothing is learned. The slice is the
 // caller's. Rows of another width are an error.
 func (a *Agent) StyleRewards(ampObservations []float32) (rewards []float32, err error) {
-	err = onpolicy.Do(a.serial, new(exclusive.Method("StyleRewards")), func() error {
-		rewards, err = a.learner.styleRewards(ampObservations)
-		return err
-	})
-	return rewards, err
+	return a.guarded("StyleRewards", func() ([]float32, error) { return a.learner.styleRewards(ampObservations) })
 }
 
 func (a *learner) styleRewards(ampObservations []float32) ([]float32, error) {
