@@ -31,12 +31,12 @@ func (f Field) dtype() tensor.DType {
 	return tensor.Float32
 }
 
-// size is the number of bytes of a value.
+// size is the number of bytes of a row.
 func (f Field) size() float64 {
 	if f.DType == spaces.Uint8 {
-		return 1
+		return float64(f.Width)
 	}
-	return 4
+	return 4 * float64(f.Width)
 }
 
 // Rollout is T timesteps of N environments: one resident tensor (T, N, Width) a field, on one device. Its row order is
@@ -83,7 +83,7 @@ func NewRollout(steps, envs int, fields []Field, d tensor.Device) (*Rollout, err
 			return nil, fmt.Errorf("memory: two fields are named %q", f.Name)
 		}
 		seen[f.Name] = true
-		row += f.size() * float64(f.Width)
+		row += f.size()
 	}
 	bytes := float64(steps) * (float64(envs)*row + handle*float64(len(fields)))
 	if err := room(fmt.Sprintf("memory: a rollout of %d timesteps × %d environments", steps, envs), bytes,

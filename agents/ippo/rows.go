@@ -207,11 +207,9 @@ func (s *state) record(n int, t agents.Transition, active []bool) (next, final [
 	}
 	for game := range n {
 		s.write(s.next, game, t.NextStates, t.NextObservations, t.Seats.Active)
-		over := t.Terminated[game] || t.Truncated[game]
-		switch {
-		case !over:
+		if !t.Terminated[game] && !t.Truncated[game] {
 			s.write(s.final, game, t.NextStates, t.NextObservations, active)
-		case len(t.FinalObservations) > 0:
+		} else if len(t.FinalObservations) > 0 {
 			s.write(s.final, game, t.FinalStates, t.FinalObservations, active)
 		}
 	}
