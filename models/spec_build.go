@@ -32,14 +32,12 @@ func (s Spec) BuildPolicy(sp spaces.Set, seed int64) (Policy, error) {
 // discriminator sp.Observation is the AMP observation space. Parameters are drawn as in [Spec.BuildPolicy]. The result
 // implements [Linears].
 func (s Spec) BuildNetwork(sp spaces.Set, seed int64) (Network, error) {
-	class, err := classOf(s.Class)
-	if err != nil {
-		return nil, err
-	}
 	if s.own != nil {
 		return s.own.network(s.Class, Role{Spaces: sp, Outputs: 1, Seed: seed})
 	}
-	if class != classDeterministic {
+	if class, err := classOf(s.Class); err != nil {
+		return nil, err
+	} else if class != classDeterministic {
 		return nil, fmt.Errorf("models: class: %q is a policy's; a value or a discriminator is %s", s.Class,
 			classDeterministic)
 	}

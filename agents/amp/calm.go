@@ -69,10 +69,9 @@ func (c *Config) calm() bool { return c.latents() && c.LatentMode == calm }
 
 // validateCALM refuses settings that do not go with latent_mode "calm".
 func (c *Config) validateCALM() error {
-	if c.LatentMode != calm {
-		return nil
-	}
 	switch {
+	case c.LatentMode != calm:
+		return nil
 	case c.LatentSize == 0:
 		return errors.New("amp: \"latent_mode\" is \"calm\", but \"latent_size\" is 0; give latents 2 dimensions " +
 			"at least")

@@ -87,8 +87,7 @@ func (a *learner) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, r
 		}
 		return a.scaled(s, t)
 	}
-	policy, replay = first(policy), first(replay)
-	motion = first(motion)
+	policy, replay, motion = first(policy), first(replay), first(motion)
 	if a.scaler == nil { // not the rows of a memory themselves: a gradient is asked for them
 		motion = s.Detach(motion)
 	}

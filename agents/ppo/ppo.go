@@ -128,7 +128,7 @@ func (a *learner) SetHyperparameters(values map[string]float64) error {
 }
 
 // Agent is a PPO agent, made by [New]. It implements [agents.Agent] and every optional interface of package agents
-// but [agents.Terminator].
+// but [agents.Terminator]. LearningRate returns the policy's present learning rate.
 //
 // Act and Record return an error, before anything changes, if rows are missing or hold NaN or infinities. A method
 // that is called while another one runs, or after Close, does nothing and returns an error; if the method has no

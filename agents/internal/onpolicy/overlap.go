@@ -73,12 +73,10 @@ func NewOverlap(learner Algorithm, core Parts, o Options) (*Overlap, error) {
 	actor.Scheduler = core.Scheduler // an update cannot begin before it knows the length of the run
 	v := &Overlap{Algorithm: learner, learning: core, acting: actor, shown: NewTracker(), rate: core.LearningRate(),
 		stop: func() {}}
-	same := slices.EqualFunc(actor.Flat.Entries(),
-		core.Flat.Entries()[:min(len(actor.Flat.Entries()), len(core.Flat.Entries()))],
-		func(a, b tensor.Entry) bool {
-			return a.Name == b.Name && a.Offset == b.Offset && slices.Equal(a.Shape, b.Shape)
-		})
-	if !same {
+	own, all := actor.Flat.Entries(), core.Flat.Entries()
+	if !slices.EqualFunc(own, all[:min(len(own), len(all))], func(a, b tensor.Entry) bool {
+		return a.Name == b.Name && a.Offset == b.Offset && slices.Equal(a.Shape, b.Shape)
+	}) {
 		err = core.errorf("\"overlap\" is true, and the second call of Options.Models.Make has made networks of " +
 			"other shapes than the first; it must make the same networks every time")
 	} else {

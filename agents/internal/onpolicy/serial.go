@@ -145,11 +145,8 @@ func (g *Serial[C]) SetTraining(on bool) (was bool) {
 	if !g.guard.TryEnter(new(exclusive.Method("SetTraining"))) {
 		return g.training.Load()
 	}
-	if g.training.Swap(on) == on { // no published value changes
-		defer g.guard.Leave()
-	} else {
-		defer g.leaveAndPublish()
-	}
+	defer g.leaveAndPublish()
+	g.training.Store(on)
 	return g.algorithm.SetTraining(on)
 }
 

@@ -250,11 +250,9 @@ func (c *State) checkArchitectures(a *archive) {
 			continue
 		}
 		their, err := description.ArchitectureOf(v)
-		if err != nil {
+		if our, shaped := ours[n.Name]; err != nil {
 			a.fail(err)
-			return
-		}
-		if our, shaped := ours[n.Name]; !shaped {
+		} else if !shaped {
 			a.fail(fmt.Errorf("the checkpoint's %s network is %v, this agent's has no architecture; make the "+
 				"agent from the checkpoint's", n.Name, their))
 		} else if !their.Equal(our) {
