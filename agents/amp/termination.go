@@ -33,7 +33,7 @@ func (a *learner) countPoorSteps() {
 	a.StageRecord = func(t agents.Transition) error {
 		w.allocate(a.NumEnvs())
 		for i := range w.over {
-			w.over[i] = t.Terminated[i] || t.Truncated[i] || t.Invalid != nil && t.Invalid[i]
+			w.over[i] = t.Terminated[i] || t.Truncated[i] || len(t.Invalid) > 0 && t.Invalid[i]
 		}
 		return stage(t)
 	}

@@ -119,19 +119,19 @@ func (g *rows) record(n int, t agents.Transition, active []bool, next, final []f
 		over := t.Terminated[game] || t.Truncated[game]
 		for row := game * k; row < (game+1)*k; row++ {
 			g.idle[row], g.nextIdle[row] = !g.idle[row], !g.nextIdle[row]
-			g.invalid[row] = t.Invalid != nil && t.Invalid[game]
+			g.invalid[row] = len(t.Invalid) > 0 && t.Invalid[game]
 			if over && !g.terminated[row] && !g.truncated[row] { // it was out
 				g.terminated[row], g.truncated[row] = t.Terminated[game], t.Truncated[game]
 			}
 			own := g.terminated[row] || g.truncated[row]
 			ended = ended || own
-			g.finalUnknown[row] = over && t.FinalUnknown != nil && t.FinalUnknown[game] ||
+			g.finalUnknown[row] = over && len(t.FinalUnknown) > 0 && t.FinalUnknown[game] ||
 				own && !over && !g.nextIdle[row]
 		}
 		source := t.NextObservations
 		if over {
 			source = t.FinalObservations
-			missing = missing || len(source) == 0 && !(t.FinalUnknown != nil && t.FinalUnknown[game])
+			missing = missing || len(source) == 0 && !(len(t.FinalUnknown) > 0 && t.FinalUnknown[game])
 		}
 		if len(source) > 0 {
 			take(g.observation, game, g.final, source)

@@ -103,13 +103,13 @@ func (c *Collector) resetEnded(t agents.Transition) error {
 	if len(c.hiddens) == 0 || c.numEnvs == 0 {
 		return nil
 	}
-	if n := c.numEnvs; len(t.Terminated) != n || len(t.Truncated) != n || t.Invalid != nil && len(t.Invalid) != n {
+	if n := c.numEnvs; len(t.Terminated) != n || len(t.Truncated) != n || len(t.Invalid) > 0 && len(t.Invalid) != n {
 		return c.errorf("there are %d terminated flags, %d truncated flags and %d marks of invalid transitions, want %d "+
 			"of each (nil: no marks)", len(t.Terminated), len(t.Truncated), len(t.Invalid), n)
 	}
 	going := make([]bool, c.numEnvs)
 	for i := range going {
-		going[i] = !t.Terminated[i] && !t.Truncated[i] && (t.Invalid == nil || !t.Invalid[i])
+		going[i] = !t.Terminated[i] && !t.Truncated[i] && (len(t.Invalid) == 0 || !t.Invalid[i])
 	}
 	c.Transfer.Begin()
 	flags, err := c.stageFlags(going)

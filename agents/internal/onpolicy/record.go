@@ -162,7 +162,7 @@ func (c *Collector) stageFinals(t agents.Transition) (err error) {
 	for i, on := range t.Truncated {
 		switch {
 		case !on || t.Terminated[i]:
-		case t.FinalUnknown != nil && t.FinalUnknown[i]:
+		case len(t.FinalUnknown) > 0 && t.FinalUnknown[i]:
 			unknown = append(unknown, int64(i))
 		default:
 			cut = append(cut, int64(i))
@@ -240,7 +240,7 @@ func (c *Collector) checkValues(t agents.Transition) error {
 	}
 	unread := c.unread
 	for i := range unread {
-		unread[i] = !t.Terminated[i] && !t.Truncated[i] || t.FinalUnknown != nil && t.FinalUnknown[i]
+		unread[i] = !t.Terminated[i] && !t.Truncated[i] || len(t.FinalUnknown) > 0 && t.FinalUnknown[i]
 	}
 	return cmp.Or(c.CheckFinite("Record", "final observations", t.FinalObservations, o, unread),
 		c.CheckFinite("Record", "final states", t.FinalStates, w, unread))
