@@ -110,7 +110,8 @@ func (cfg CNNConfig) parts(spec *Spec, name, space, rows string, s spaces.Space)
 			if s.Kind == spaces.Dict {
 				index = "[" + quote(e.Name) + "]"
 			}
-			all = append(all, cfg.parts(spec, name+"_"+unnamable.ReplaceAllString(e.Name, "_"), space+index, rows+index, e.Space)...)
+			own := name + "_" + unnamable.ReplaceAllString(e.Name, "_")
+			all = append(all, cfg.parts(spec, own, space+index, rows+index, e.Space)...)
 		}
 		return all
 	case s.Kind == spaces.Discrete || s.Kind == spaces.MultiDiscrete:
@@ -126,7 +127,8 @@ func (cfg CNNConfig) parts(spec *Spec, name, space, rows string, s spaces.Space)
 		order = "(0, 1, 2, 3)"
 	}
 	c := Container{Name: name, Input: "permute(" + rows + ", " + order + ")", Activations: cfg.activations()}
-	// Two parts may differ only in characters that a container's name cannot have. An underscore makes the second name unique.
+	// Two parts may differ only in characters that a container's name cannot have. An underscore makes the second name
+	// unique.
 	for slices.ContainsFunc(spec.Network, func(other Container) bool { return other.Name == c.Name }) {
 		c.Name += "_"
 	}

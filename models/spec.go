@@ -282,8 +282,8 @@ func (s *Spec) settings(dict map[string]any) (commonKeys, error) {
 // check refuses a discrete policy that does not read logits.
 func (k *categoricalKeys) check() (commonKeys, error) {
 	if !k.UnnormalizedLogProb {
-		return k.commonKeys, fmt.Errorf("models: unnormalized_log_prob is false: gorl's discrete policies read logits; " +
-			"leave it out, and the output without a softmax")
+		return k.commonKeys, fmt.Errorf("models: unnormalized_log_prob is false: gorl's discrete policies read " +
+			"logits; leave it out, and the output without a softmax")
 	}
 	return k.commonKeys, nil
 }

@@ -196,7 +196,8 @@ func (a *assembler) finish(text string, known *names, lastName, layerName string
 	token, width := "", 0 // of the output layer
 	switch actions, one := root.uses("ACTIONS"), root.uses("ONE"); {
 	case actions && one:
-		return 0, fmt.Errorf("models: output: it has both ACTIONS and ONE; one output layer is added, so use one of them")
+		return 0, fmt.Errorf("models: output: it has both ACTIONS and ONE; one output layer is added, so use one " +
+			"of them")
 	case actions:
 		token, width = "ACTIONS", known.sizes
 	case one:

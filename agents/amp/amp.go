@@ -65,7 +65,7 @@ type learner struct {
 
 	discriminator models.Network
 	scaler        preprocessors.Scaler // of AMP observations; nil for none
-	mask          tensor.Tensor        // (M), 0 for features that the discriminator does not see; a zero Tensor for none
+	mask          tensor.Tensor        // (M), 0 for features that it does not see; a zero Tensor for none
 
 	encoder       models.Network // nil without latents
 	middle, half  tensor.Tensor  // (A), centre and half width of the action bounds; zero Tensors if not needed

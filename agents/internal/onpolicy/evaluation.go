@@ -104,8 +104,8 @@ func (c *Collector) resetEnded(t agents.Transition) error {
 		return nil
 	}
 	if n := c.numEnvs; len(t.Terminated) != n || len(t.Truncated) != n || len(t.Invalid) > 0 && len(t.Invalid) != n {
-		return c.errorf("there are %d terminated flags, %d truncated flags and %d marks of invalid transitions, want %d "+
-			"of each (nil: no marks)", len(t.Terminated), len(t.Truncated), len(t.Invalid), n)
+		return c.errorf("there are %d terminated flags, %d truncated flags and %d marks of invalid transitions, want "+
+			"%d of each (nil: no marks)", len(t.Terminated), len(t.Truncated), len(t.Invalid), n)
 	}
 	going := make([]bool, c.numEnvs)
 	for i := range going {

@@ -193,8 +193,8 @@ func (c *Rates) Plan(timesteps int) (notes []string) {
 	// Rollouts that end within learning_starts are thrown away.
 	rollout, skipped := c.Config.Rollouts, c.Config.LearningStarts/c.Config.Rollouts
 	if timesteps > 0 && timesteps/rollout <= skipped {
-		notes = append(notes, c.errorf("nothing is learned: the run has %d timesteps, and the first update comes after "+
-			"%d (\"rollouts\" %d, \"learning_starts\" %d); make the run longer or these smaller", timesteps,
+		notes = append(notes, c.errorf("nothing is learned: the run has %d timesteps, and the first update comes "+
+			"after %d (\"rollouts\" %d, \"learning_starts\" %d); make the run longer or these smaller", timesteps,
 			(skipped+1)*rollout, rollout, c.Config.LearningStarts).Error())
 	}
 	schedule, ok := c.Scheduler.(interface{ Plan(epochs int64) })
@@ -213,9 +213,9 @@ func (c *Rates) Plan(timesteps int) (notes []string) {
 		return notes
 	}
 	if from, ok := curve.Vanishes(); ok {
-		notes = append(notes, c.errorf("the learning rate is 0 from update %d of %d on, so that nothing more is learned: "+
-			"%s ends before the run does; total_iters: auto (CosineLR: T_max) of learning_rate_scheduler_kwargs makes it "+
-			"end with the run", int(from)/each+1, updates, curve.Name()).Error())
+		notes = append(notes, c.errorf("the learning rate is 0 from update %d of %d on, so that nothing more is "+
+			"learned: %s ends before the run does; total_iters: auto (CosineLR: T_max) of "+
+			"learning_rate_scheduler_kwargs makes it end with the run", int(from)/each+1, updates, curve.Name()).Error())
 	}
 	return notes
 }

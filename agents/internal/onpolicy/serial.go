@@ -173,7 +173,9 @@ func (g *Serial[C]) Bind(numEnvs int) error {
 
 // SetHyperparameters implements [agents.Tunable].
 func (g *Serial[C]) SetHyperparameters(values map[string]float64) error {
-	return g.change(new(exclusive.Method("SetHyperparameters")), func() error { return g.algorithm.SetHyperparameters(values) })
+	return g.change(new(exclusive.Method("SetHyperparameters")), func() error {
+		return g.algorithm.SetHyperparameters(values)
+	})
 }
 
 // Plan implements [agents.Planner]. After Close it changes nothing.
