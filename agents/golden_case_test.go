@@ -69,8 +69,8 @@ type goldenCase struct {
 }
 
 // goldenUpdate is a rollout and what one update makes of it. Its arrays are:
-//   - rollout/NAME, (T, N, ·): what is given, and log_prob and values, which acting must compute. Networks with memory
-//     also have states, rnn_NETWORK_PART, in these groups, which are not compared: they show in log_prob and values;
+//   - rollout/NAME, (T, N, ·): what is given, and log_prob and values, which acting must compute. The states
+//     rnn_NETWORK_PART in rollout and memory show in log_prob and values, and are not compared;
 //   - memory/NAME: what recording stores;
 //   - expect/TARGET: what the losses are computed from; expect/NAME: the state after the update by the names of a
 //     snapshot; expect/optimizer/I/MOMENT: the optimizer's, by parameter in its order;
@@ -82,8 +82,9 @@ type goldenUpdate struct {
 	// Tracked are the tracked values, LearningRate the rate after the update.
 	Tracked      map[string]float64
 	LearningRate float64
-	// GradNorm is the mean of the gradient's norms before they were clipped, where known.
-	GradNorm float64
+	// GradNorm is the mean of the gradient's norms before they were clipped, and Loss that of the total losses, where
+	// known.
+	GradNorm, Loss float64
 }
 
 // widths returns the widths of a network's input, hidden layers and output.

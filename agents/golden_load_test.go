@@ -139,6 +139,7 @@ type tracedUpdate struct {
 	Values     golden.Tensor `json:"values_after"`
 	Trace      []struct {
 		GradNorm float64 `json:"grad_norm_before_clip"`
+		Loss     float64 `json:"total_loss"`
 	}
 	Rates      []float64 `json:"lr"`
 	Tracked    map[string][]float64
@@ -162,6 +163,7 @@ func (d *tracedUpdate) update(t *testing.T, seen []golden.Tensor, miniBatches an
 	}
 	for _, step := range d.Trace {
 		u.GradNorm += step.GradNorm / float64(len(d.Trace))
+		u.Loss += step.Loss / float64(len(d.Trace))
 	}
 	for _, step := range d.Rollout {
 		for name, raw := range step {

@@ -24,8 +24,8 @@ type replay struct {
 	policy *told
 }
 
-// run makes every rollout and update of the case, and compares what they compute. The functions are called before and
-// after update i.
+// run makes every rollout and update of the case, and compares what they compute. The functions, if not nil, are called
+// before and after update i.
 func (x *replay) run(t *testing.T, before func(i int), after func(compare *golden.Comparison, i int)) {
 	t.Helper()
 	x.start(t)
@@ -34,10 +34,14 @@ func (x *replay) run(t *testing.T, before func(i int), after func(compare *golde
 		u := &x.c.Updates[i]
 		x.collect(t, compare, u)
 		x.shuffle(u)
-		before(i)
+		if before != nil {
+			before(i)
+		}
 		must(t, x.agent.Update(context.Background()))
 		x.updated(t, compare, u, x.agent.Tracked)
-		after(compare, i)
+		if after != nil {
+			after(compare, i)
+		}
 	}
 }
 

@@ -100,7 +100,7 @@ func goldenPPO(t *testing.T, c *goldenCase) {
 	defer a.Close()
 	x := &replay{c, a, inside(a, "Parts").Interface().(onpolicy.Parts), policy}
 	x.core.RepeatMemories = !c.Repaired
-	x.run(t, func(int) {}, func(*golden.Comparison, int) {})
+	x.run(t, nil, nil)
 }
 
 // goldenAMP compares, beside what every agent computes, the replay buffer.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/golden"
 	check "github.com/gorl-dev/gorl/internal/test/must"
@@ -21,7 +22,7 @@ func (x *replay) updated(t *testing.T, c *golden.Comparison, u *goldenUpdate,
 	snap := agenttest.Snapshot(t, x.agent)
 	for name, want := range u.under("expect/") {
 		switch {
-		case strings.HasPrefix(name, "optimizer/") || strings.HasPrefix(name, "rnn_"): // see moments; no states
+		case strings.HasPrefix(name, "optimizer/") || strings.HasPrefix(name, "rnn_"): // see moments and below
 		case !strings.Contains(name, "/"):
 			x.target(t, c, u, name, want)
 		default:
@@ -33,6 +34,13 @@ func (x *replay) updated(t *testing.T, c *golden.Comparison, u *goldenUpdate,
 		check.Not(t, !ok, "the case does not say what %s should be", e.Name)
 	}
 	x.moments(t, c, u, snap)
+	for _, network := range x.remembering() {
+		var want golden.Tensor
+		for _, v := range x.c.states(u.arrays, "expect/rnn_"+network, 0) {
+			want.Data = append(want.Data, float64(v))
+		}
+		golden.Compare(c, "states of "+network, values(t, snap, layout.Hidden(network)), want)
+	}
 	c.Scalar("learning rate", x.agent.LearningRate(), u.LearningRate)
 	tracked := map[string]float64{}
 	figures(func(tag string, v float64) { tracked[tag] = v })
@@ -47,6 +55,10 @@ func (x *replay) updated(t *testing.T, c *golden.Comparison, u *goldenUpdate,
 	}
 	if u.GradNorm > 0 {
 		c.Scalar("mean gradient norm", tracked["Gradient / Norm"], u.GradNorm)
+	}
+	if u.Loss != 0 {
+		c.Scalar("mean total loss", tracked["Loss / Policy loss"]+tracked["Loss / Value loss"]+
+			tracked["Loss / Entropy loss"]+tracked["Loss / Discriminator loss"], u.Loss)
 	}
 }
 

@@ -136,7 +136,7 @@ func TestMaskErrors(t *testing.T) {
 	random := newAgent(map[string]any{"random_timesteps": 1}, func(p *models.Stochastic) models.Policy { return p })
 	in := agents.Observation{Observations: make([]float32, 4)}
 	for want, masks := range map[string][]float32{
-		"action masks have 0 values, want 10 (2 environments × 5)": nil,
+		"there are 0 values of action masks, want 10 (2 environments × 5)": nil,
 		"environment 1: the action mask allows no choice of index 1 of MultiDiscrete(2, 3)": {1, 0, 0, 0, 1, 1, 1, 0, 0,
 			0},
 		"environment 1: the action mask has 0.5 for choice 1 of": {1, 0, 0, 0, 1, 0, 0.5, 1, 0, 0},

@@ -160,8 +160,12 @@ func TestOverlapNeedsMake(t *testing.T) {
 		must(t, err)
 		return ppo.Models{Policy: policy, Value: value}
 	}
+	once := make(4)
 	for want, m := range map[string]ppo.Models{
 		"Models.Make": make(4),
+		"make other ones": {Make: func(int64) (models.Policy, models.Network, error) {
+			return once.Policy, once.Value, nil
+		}},
 		"same networks every time": {Make: func(int64) (models.Policy, models.Network, error) {
 			calls++
 			m := make(4 * calls)

@@ -51,7 +51,7 @@ func TestTrainWrongUse(t *testing.T) {
 			"a rollout of 1000000000000 timesteps × 4 environments would need"},
 		{"--check -c short.yaml -s agent.rollouts=576460752303423488", "a rollout of 576460752303423488 timesteps"},
 		{"--check -c short.yaml -s 'models.mlp=[1048576, 1048576]'",
-			"a layer of 1048576 inputs and 1048576 outputs would need"},
+			"1048576 inputs and 1048576 outputs, which is more than 2³¹ weights"},
 		{"--check -c walker.yaml -s environment.num_envs=1048576", "a batch of 1048576 simulations would need"},
 		{"--check -c short.yaml -s agent.mini_batches=65",
 			`agent.mini_batches is 65, but a rollout has only 64 rows ("rollouts" 16 × 4 environments)`},

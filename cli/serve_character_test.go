@@ -182,7 +182,7 @@ func TestCharacterHostile(t *testing.T) {
 		}
 		return m.Refused, nil
 	}
-	for run, want := range map[string]string{"networks": "bytes of memory", "large": "", "model": "regular file",
+	for run, want := range map[string]string{"networks": "2³¹ weights", "large": "", "model": "regular file",
 		"nothing": "did you mean",
 		"many":    "plays", "python": "which a page does not start", "walk": "is a link", "none": "no such run",
 		"../..": "no such run"} {

@@ -188,27 +188,24 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// Split cuts all rows into parts that differ by one row at most; Chunks cuts equal parts and drops the rest.
+// Split cuts all rows into parts that differ by one row at most, the longer ones first. Chunks cuts equal parts and
+// drops the rest.
 func TestSplitAndChunks(t *testing.T) {
 	for n := range int64(40) {
 		for k := int64(1); k < 45; k++ {
-			at, parts := int64(0), min(n, k)
-			var split, chunks []memory.Span
-			for i := range parts {
-				length := n / parts
-				if i < n%parts {
+			parts, end := memory.Split(n, k), int64(0)
+			check.Is(t, int64(len(parts)), min(n, k), "parts of Split(%d, %d)", n, k)
+			for i, p := range parts {
+				length := n / int64(len(parts))
+				if int64(i) < n%int64(len(parts)) {
 					length++
 				}
-				split = append(split, memory.Span{Start: at, Len: length})
-				at += length
+				check.Is(t, p, memory.Span{Start: end, Len: length}, "part %d of Split(%d, %d)", i, n, k)
+				end += length
 			}
-			for i := range k {
-				if n >= k {
-					chunks = append(chunks, memory.Span{Start: i * (n / k), Len: n / k})
-				}
+			for i, p := range memory.Chunks(n, k) {
+				check.Is(t, p, memory.Span{Start: int64(i) * (n / k), Len: n / k}, "part %d of Chunks(%d, %d)", i, n, k)
 			}
-			check.Same(t, memory.Split(n, k), split, "Split(%d, %d)", n, k)
-			check.Same(t, memory.Chunks(n, k), chunks, "Chunks(%d, %d)", n, k)
 		}
 	}
 }

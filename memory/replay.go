@@ -28,9 +28,9 @@ func newReplay(capacity, width int, dtype spaces.DType, d tensor.Device) (*Repla
 	if capacity <= 0 || width <= 0 {
 		return nil, fmt.Errorf("memory: a replay of %d rows × %d values: both must be positive", capacity, width)
 	}
-	f := Field{DType: dtype}
-	if err := room(fmt.Sprintf("memory: a replay of %d rows × %d values", capacity, width),
-		f.size()*float64(capacity)*float64(width), d); err != nil {
+	f := Field{Width: width, DType: dtype}
+	if err := room(fmt.Sprintf("memory: a replay of %d rows × %d values", capacity, width), f.size()*float64(capacity),
+		d); err != nil {
 		return nil, err
 	}
 	r := &Replay{scope: tensor.NoGrad().On(d), capacity: int64(capacity), width: int64(width)}

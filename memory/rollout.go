@@ -31,12 +31,12 @@ func (f Field) dtype() tensor.DType {
 	return tensor.Float32
 }
 
-// size is the number of bytes of a value.
+// size is the number of bytes of a row.
 func (f Field) size() float64 {
 	if f.DType == spaces.Uint8 {
-		return 1
+		return float64(f.Width)
 	}
-	return 4
+	return 4 * float64(f.Width)
 }
 
 // Rollout is T timesteps of N environments: one resident tensor (T, N, Width) a field, on one device. Its row order is
@@ -83,7 +83,7 @@ func NewRollout(steps, envs int, fields []Field, d tensor.Device) (*Rollout, err
 			return nil, fmt.Errorf("memory: two fields are named %q", f.Name)
 		}
 		seen[f.Name] = true
-		row += f.size() * float64(f.Width)
+		row += f.size()
 	}
 	bytes := float64(steps) * (float64(envs)*row + handle*float64(len(fields)))
 	if err := room(fmt.Sprintf("memory: a rollout of %d timesteps × %d environments", steps, envs), bytes,
@@ -186,8 +186,8 @@ func NewPacking(space spaces.Space) *Packing {
 		packed: small > 0}
 }
 
-// Packed reports whether rows are kept as bytes.
-func (p *Packing) Packed() bool { return p.packed }
+// Packed reports whether rows are kept as bytes. A nil Packing keeps float32.
+func (p *Packing) Packed() bool { return p != nil && p.packed }
 
 // Field is a field of the given name that holds such rows.
 func (p *Packing) Field(name string) Field {
@@ -263,7 +263,7 @@ func (p *Packing) pack(rows []float32) error {
 // returns as they are.
 func (p *Packing) Float32(s *tensor.Scope, kept tensor.Tensor) tensor.Tensor {
 	switch {
-	case !p.packed || s.Err() != nil || tensor.TypeOf(kept) != tensor.Uint8:
+	case !p.Packed() || s.Err() != nil || tensor.TypeOf(kept) != tensor.Uint8:
 		return kept
 	case p.floats == 0:
 		return s.As(kept, tensor.Float32)
@@ -291,17 +291,11 @@ type Span struct{ Start, Len int64 }
 // Split cuts n rows into k parts as numpy's array_split does: no row is dropped, the first n mod k parts are one row
 // longer. Parts are never empty; with k > n there are n of them.
 func Split(n, k int64) []Span {
-	if k > n {
-		k = n
-	}
+	k = min(k, n)
 	spans := make([]Span, 0, k)
-	for i, at := int64(0), int64(0); i < k; i++ {
-		length := n / k
-		if i < n%k {
-			length++
-		}
-		spans = append(spans, Span{at, length})
-		at += length
+	for i := range k {
+		start, end := i*(n/k)+min(i, n%k), (i+1)*(n/k)+min(i+1, n%k)
+		spans = append(spans, Span{start, end - start})
 	}
 	return spans
 }

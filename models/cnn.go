@@ -3,6 +3,7 @@ package models
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,7 +110,8 @@ func (cfg CNNConfig) parts(spec *Spec, name, space, rows string, s spaces.Space)
 			if s.Kind == spaces.Dict {
 				index = "[" + quote(e.Name) + "]"
 			}
-			all = append(all, cfg.parts(spec, name+"_"+identifierOf(e.Name), space+index, rows+index, e.Space)...)
+			own := name + "_" + unnamable.ReplaceAllString(e.Name, "_")
+			all = append(all, cfg.parts(spec, own, space+index, rows+index, e.Space)...)
 		}
 		return all
 	case s.Kind == spaces.Discrete || s.Kind == spaces.MultiDiscrete:
@@ -125,7 +127,8 @@ func (cfg CNNConfig) parts(spec *Spec, name, space, rows string, s spaces.Space)
 		order = "(0, 1, 2, 3)"
 	}
 	c := Container{Name: name, Input: "permute(" + rows + ", " + order + ")", Activations: cfg.activations()}
-	// Two parts may differ only in characters that identifierOf replaces. An underscore makes the second name unique.
+	// Two parts may differ only in characters that a container's name cannot have. An underscore makes the second name
+	// unique.
 	for slices.ContainsFunc(spec.Network, func(other Container) bool { return other.Name == c.Name }) {
 		c.Name += "_"
 	}
@@ -147,16 +150,8 @@ func quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 }
 
-// identifierOf turns the name of a part into a piece of a container's name: other characters than ASCII letters, digits
-// and underscores become underscores.
-func identifierOf(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r < 128 && (isLetter(byte(r)) || isDigit(byte(r))) {
-			return r
-		}
-		return '_'
-	}, name)
-}
+// unnamable matches what container names cannot have.
+var unnamable = regexp.MustCompile(`[^A-Za-z0-9_]`)
 
 // CNNActorCritic returns a policy and a value network as [ActorCritic] does, with networks as cfg describes them. It
 // sets cfg's Space, Outputs, Source and OutputGain. The value network reads states if there are any.

@@ -116,20 +116,6 @@ func ExampleNewCNN() {
 	// net.2.weight [4 64]
 }
 
-func ExampleNewCategorical() {
-	dist, err := models.NewCategorical(spaces.NewDiscrete(4))
-	if err != nil {
-		panic(err)
-	}
-	defer dist.Close()
-	s := tensor.NoGrad()
-	defer s.Close()
-	logits := tensor.From(s, []float32{0, 0, 3, 0}, 1, 4)
-	choice, err := tensor.Item(dist.Mode(s, logits))
-	fmt.Println(choice, err)
-	// Output: 2 <nil>
-}
-
 func ExampleNewDistribution() {
 	for _, action := range []spaces.Space{spaces.NewBox(-1, 1, 6), spaces.NewDiscrete(4),
 		spaces.NewMultiDiscrete(2, 3)} {
@@ -172,18 +158,6 @@ func ExampleNewEvolvable() {
 	// head.out.bias [3]
 }
 
-func ExampleNewGaussian() {
-	cfg := models.DefaultGaussianConfig()
-	cfg.InitialLogStd = -1
-	dist, err := models.NewGaussian(spaces.NewBox(-1, 1, 6), cfg)
-	if err != nil {
-		panic(err)
-	}
-	defer dist.Close()
-	fmt.Println(dist.Outputs(), dist.Parameters()[0].Name)
-	// Output: 6 log_std_parameter
-}
-
 func ExampleNewMLP() {
 	net, err := models.NewMLP(models.MLPConfig{Inputs: 17, Outputs: 1, Hidden: []int{128, 64}, Activation: "elu"}, 1)
 	if err != nil {
@@ -200,19 +174,6 @@ func ExampleNewMLP() {
 	// net.2.bias [64]
 	// net.4.weight [1 64]
 	// net.4.bias [1]
-}
-
-func ExampleNewMultiCategorical() {
-	dist, err := models.NewMultiCategorical(spaces.NewMultiDiscrete(2, 3), "")
-	if err != nil {
-		panic(err)
-	}
-	defer dist.Close()
-	s := tensor.NoGrad()
-	defer s.Close()
-	choices, err := tensor.Float32s(dist.Mode(s, tensor.From(s, []float32{0, 1, 0, 0, 1}, 1, 5)))
-	fmt.Println(dist.Outputs(), choices, err)
-	// Output: 5 [1 2] <nil>
 }
 
 func ExampleNewPolicy() {

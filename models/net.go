@@ -2,7 +2,6 @@ package models
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/models/description"
@@ -64,14 +63,21 @@ type plan struct {
 // networks. They are drawn on the CPU: agents move them to their device afterwards.
 func (p plan) build(seed int64) (*Net, error) {
 	widths, err := p.Widths()
-	// checkSize comes before Widths' own error, because a layer that is too large makes Widths fail, too. The error of
-	// checkSize names the memory that is missing.
-	for i, s := range p.Steps[:min(len(widths), len(p.Steps))] {
-		if err := checkSize(s, p.InputWidth(widths, i)); err != nil {
-			return nil, err
+	if err != nil {
+		return nil, err
+	}
+	values := 0.0
+	for i, s := range p.Steps {
+		for _, a := range s.Arrays(p.InputWidth(widths, i)) {
+			count := int64(1) // Widths has limited it
+			for _, n := range a.Shape {
+				count *= n
+			}
+			values += float64(count)
 		}
 	}
-	if err != nil {
+	// A trained parameter takes five float32: itself, its gradient, the copy that undoes an update, and Adam's moments.
+	if err := capacity.Check(fmt.Sprintf("models: a network of %g parameters", values), 5*4*values); err != nil {
 		return nil, err
 	}
 	gen, err := tensor.NewGenerator(seed, tensor.CPU)
@@ -227,9 +233,6 @@ func (n *Net) Describe() (description.Network, error) {
 	return n.net, nil
 }
 
-// readsStateRow reports whether a step reads the second row, of states.
-func readsStateRow(s description.Step) bool { return slices.Contains(s.Inputs, description.StateRow) }
-
 // Parameters implements [Network].
 func (n *Net) Parameters() []tensor.Parameter { return n.params }
 
@@ -274,32 +277,4 @@ func ArchitectureOf(x any) (a description.Architecture, ok bool) {
 		return n.architecture.Clone(), true
 	}
 	return a, false
-}
-
-// checkSize refuses a layer that cannot be trained in the machine's memory. A trained weight takes five float32: the
-// weight, its gradient, the copy that undoes an update, and Adam's two moments. width is the width of the rows that the
-// step reads.
-func checkSize(s description.Step, width int) error {
-	what := fmt.Sprintf("a %s of %d values in %d layers upon %d inputs", s.Op, s.Outputs, len(s.Weights)/4, width/max(1,
-		s.Frames))
-	switch {
-	case s.Op == description.Conv2d && len(s.Shape) == 3 && s.Groups > 0:
-		shape := s.KernelShape()
-		width = shape[1] * shape[2] * shape[3]
-		fallthrough
-	case s.Op == description.Linear:
-		what = fmt.Sprintf("a layer of %d inputs and %d outputs", width, s.Outputs)
-	case !s.Recurrent():
-		return nil
-	}
-	// float64 does not overflow, whatever the sizes in a file are.
-	values := 0.0
-	for _, a := range s.Arrays(width) {
-		count := 1.0
-		for _, d := range a.Shape {
-			count *= float64(d)
-		}
-		values += count
-	}
-	return capacity.Check("models: "+what, 5*4*values)
 }

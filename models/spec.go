@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -240,39 +241,51 @@ func ParseSpec(dict map[string]any) (Spec, error) {
 	return s, s.Validate()
 }
 
+// keysOf returns a pointer to the keys of a class with their defaults.
+func keysOf(class string) any {
+	switch class {
+	case classGaussian, classMultivariateGaussian:
+		return &gaussianKeys{GaussianConfig: DefaultGaussianConfig()}
+	case classCategorical:
+		return &categoricalKeys{UnnormalizedLogProb: true}
+	case classMultiCategorical:
+		return &multiCategoricalKeys{categoricalKeys{UnnormalizedLogProb: true}, "sum"}
+	}
+	return &deterministicKeys{}
+}
+
 // settings merges the keys of the spec's class into the spec. It returns the keys that all classes have, unparsed.
 func (s *Spec) settings(dict map[string]any) (commonKeys, error) {
-	opts := config.Options{Prefix: "models: " + s.Class}
-	switch s.Class {
-	case classGaussian, classMultivariateGaussian:
-		k := gaussianKeys{GaussianConfig: s.Gaussian}
-		err := config.Merge(&k, dict, opts)
+	keys := keysOf(s.Class)
+	if err := config.Merge(keys, dict, config.Options{Prefix: "models: " + s.Class}); err != nil {
+		return commonKeys{}, err
+	}
+	switch k := keys.(type) {
+	case *gaussianKeys:
 		s.Gaussian = k.GaussianConfig
-		return k.commonKeys, err
-	case classCategorical, classMultiCategorical:
-		k := multiCategoricalKeys{Reduction: s.Reduction}
-		k.UnnormalizedLogProb = true
-		var err error
-		if s.Class == classCategorical {
-			err = config.Merge(&k.categoricalKeys, dict, opts)
-		} else {
-			err = config.Merge(&k, dict, opts)
-		}
-		if err == nil && !k.UnnormalizedLogProb {
-			err = fmt.Errorf("models: unnormalized_log_prob is false: gorl's discrete policies read logits; leave it " +
-				"out, and the output without a softmax")
-		}
+		return k.commonKeys, nil
+	case *categoricalKeys:
+		return k.check()
+	case *multiCategoricalKeys:
 		s.Reduction = k.Reduction
-		return k.commonKeys, err
+		return k.check()
 	}
-	var k deterministicKeys
-	err := config.Merge(&k, dict, opts)
+	k := keys.(*deterministicKeys)
 	// skrl's files say clip_actions: false of every Deterministic model.
-	if err == nil && k.ClipActions {
-		err = fmt.Errorf("models: clip_actions is true: a Deterministic model is a value network or a discriminator, " +
-			"whose outputs are no actions; leave it out")
+	if k.ClipActions {
+		return k.commonKeys, fmt.Errorf("models: clip_actions is true: a Deterministic model is a value network or a " +
+			"discriminator, whose outputs are no actions; leave it out")
 	}
-	return k.commonKeys, err
+	return k.commonKeys, nil
+}
+
+// check refuses a discrete policy that does not read logits.
+func (k *categoricalKeys) check() (commonKeys, error) {
+	if !k.UnnormalizedLogProb {
+		return k.commonKeys, fmt.Errorf("models: unnormalized_log_prob is false: gorl's discrete policies read " +
+			"logits; leave it out, and the output without a softmax")
+	}
+	return k.commonKeys, nil
 }
 
 // initialization returns how layers start. A spec has one gain of an output layer, which is passed as the policy's
@@ -305,12 +318,8 @@ func (s Spec) Settings() map[string]any {
 }
 
 func init() {
-	gaussian := gaussianKeys{GaussianConfig: DefaultGaussianConfig()}
-	categorical := categoricalKeys{UnnormalizedLogProb: true}
-	for class, keys := range map[string]any{classGaussian: gaussian, classMultivariateGaussian: gaussian,
-		classCategorical: categorical, classDeterministic: deterministicKeys{},
-		classMultiCategorical: multiCategoricalKeys{categoricalKeys: categorical, Reduction: "sum"}} {
-		config.Declare("models", class, keys)
+	for _, class := range classes {
+		config.Declare("models", class, reflect.ValueOf(keysOf(class)).Elem().Interface())
 	}
 }
 

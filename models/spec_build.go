@@ -32,14 +32,12 @@ func (s Spec) BuildPolicy(sp spaces.Set, seed int64) (Policy, error) {
 // discriminator sp.Observation is the AMP observation space. Parameters are drawn as in [Spec.BuildPolicy]. The result
 // implements [Linears].
 func (s Spec) BuildNetwork(sp spaces.Set, seed int64) (Network, error) {
-	class, err := classOf(s.Class)
-	if err != nil {
-		return nil, err
-	}
 	if s.own != nil {
 		return s.own.network(s.Class, Role{Spaces: sp, Outputs: 1, Seed: seed})
 	}
-	if class != classDeterministic {
+	if class, err := classOf(s.Class); err != nil {
+		return nil, err
+	} else if class != classDeterministic {
 		return nil, fmt.Errorf("models: class: %q is a policy's; a value or a discriminator is %s", s.Class,
 			classDeterministic)
 	}
@@ -82,24 +80,16 @@ func BuildShared(policy, value Spec, sp spaces.Set, seed int64) (p Policy, v Net
 	}
 	owned = append(owned, trunk)
 	last := policy.last()
-	policyHead, n, err := policy.head("policy", last, width, sp, dist.Outputs(), seed+1)
+	policyHead, err := policy.head("policy", "ACTIONS", last, width, sp, dist.Outputs(), dist.Outputs(), seed+1)
 	if err != nil {
 		return nil, nil, err
 	}
 	owned = append(owned, policyHead)
-	if n != int64(dist.Outputs()) {
-		return nil, nil, fmt.Errorf("models: policy: output: %q has %d values, the policy needs %d; ACTIONS has as "+
-			"many", policy.Output, n, dist.Outputs())
-	}
-	valueHead, n, err := value.head("value", last, width, sp, dist.Outputs(), seed+2)
+	valueHead, err := value.head("value", "ONE", last, width, sp, dist.Outputs(), 1, seed+2)
 	if err != nil {
 		return nil, nil, err
 	}
 	owned = append(owned, valueHead)
-	if n != 1 {
-		return nil, nil, fmt.Errorf("models: value: output: %q has %d values, a value has one; use ONE", value.Output,
-			n)
-	}
 	shared, err := NewShared(trunk, policyHead, valueHead, dist)
 	if err != nil {
 		return nil, nil, err
@@ -166,10 +156,11 @@ func (s Spec) last() string {
 	return s.Network[len(s.Network)-1].Name
 }
 
-// head builds the output of a half of a shared model on features of the given width, and returns its number of outputs
-// n. The features are the head's observations. The output expression refers to them by last, the name of the trunk's
-// last container. role is "policy" or "value".
-func (s Spec) head(role, last string, width int64, sp spaces.Set, outputs int, seed int64) (net *Net, n int64,
+// head builds the output of a half of a shared model, which must have want values, on features of the given width. The
+// features are the head's observations. The output expression refers to them by last, the name of the trunk's last
+// container. outputs is the number of values that ACTIONS stands for. role is "policy" or "value", and token the usual
+// output expression.
+func (s Spec) head(role, token, last string, width int64, sp spaces.Set, outputs, want int, seed int64) (net *Net,
 	err error) {
 	a := s.newAssembler(int(width), spaces.Set{})
 	known := inputNames(s, sp, outputs)
@@ -181,12 +172,16 @@ func (s Spec) head(role, last string, width int64, sp spaces.Set, outputs int, s
 	}
 	// Result 0, the row, holds the features.
 	a.begin(0, term{width: width})
-	known = known.with(last, a.result())
-	if n, err = a.finish(s.Output, known, last, role+"_layer"); err == nil {
+	known = known.with(last, a.now)
+	n, err := a.finish(s.Output, known, last, role+"_layer")
+	if err == nil && n != int64(want) {
+		err = fmt.Errorf("models: output: %q has %d values, want %d; %s has as many", s.Output, n, want, token)
+	}
+	if err == nil {
 		net, err = a.build(seed)
 	}
 	if err != nil {
 		err = fmt.Errorf("%s of a shared model: %w", role, err)
 	}
-	return net, n, err
+	return net, err
 }

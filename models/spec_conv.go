@@ -22,15 +22,11 @@ func parseConv(path string, args any) (Layer, error) {
 		Bias    bool   `yaml:"bias"`
 		In      any    `yaml:"in_channels"`
 		Dilate  any    `yaml:"dilation"`
-		Groups  any    `yaml:"groups"`
-		Mode    string `yaml:"padding_mode"`
+		Groups  int    `yaml:"groups" config:"min=1"`
+		Mode    string `yaml:"padding_mode" config:"oneof=zeros"`
 	}{Stride: 1, Padding: 0, Bias: true, Dilate: 1, Groups: 1, Mode: "zeros"}
 	if err := mergeLayer(path, args, &k, 2, "out_channels", "kernel_size", "stride", "padding", "bias"); err != nil {
 		return Layer{}, err
-	}
-	if k.Mode != "zeros" {
-		return Layer{}, fmt.Errorf("models: %s.padding_mode: %q; pictures are padded with zeros only, leave it out",
-			path, k.Mode)
 	}
 	l := Layer{NoBias: !k.Bias, Conv: &Conv{}}
 	var err error
@@ -42,16 +38,11 @@ func parseConv(path string, args any) (Layer, error) {
 			return l, err
 		}
 	}
-	if text, is := k.Padding.(string); is {
-		switch strings.ToLower(text) {
-		case "same":
-			l.Conv.Same = true
-		case "valid":
-		default:
-			return l, fmt.Errorf("models: %s.padding: %q; want a number, two numbers, \"same\" or \"valid\"", path,
-				text)
-		}
-		// The text is handled; 0 lets pair accept the setting below.
+	// Either text stands for 0 below.
+	switch text, _ := k.Padding.(string); strings.ToLower(text) {
+	case "same":
+		l.Conv.Same, k.Padding = true, 0
+	case "valid":
 		k.Padding = 0
 	}
 	for _, x := range []struct {
@@ -65,11 +56,7 @@ func parseConv(path string, args any) (Layer, error) {
 			return l, err
 		}
 	}
-	groups, ok := config.Whole(k.Groups)
-	if !ok || groups < 1 {
-		return l, fmt.Errorf("models: %s.groups: want a whole number of at least 1, got %v", path, k.Groups)
-	}
-	l.Conv.Groups = groups
+	l.Conv.Groups = k.Groups
 	return l, l.Conv.validate(path)
 }
 
@@ -127,47 +114,47 @@ func (c *Conv) step(shape []int, out int) description.Step {
 // conv adds a convolution to the run. out is the number of kernels and in the expected number of channels, 0 if none is
 // given. name begins its parameters' names. input is the run's input expression, which errors quote in their advice.
 func (a *assembler) conv(path, name, input string, l Layer, out, in int) error {
-	switch n := len(a.shape); {
+	switch n := len(a.now.shape); {
 	case n != 3:
 		return fmt.Errorf("models: %s: a convolution reads pictures of shape (channels, height, width); its input has "+
-			"the shape %s", path, shapeText(a.result().dims()))
+			"the shape %s", path, shapeText(a.now.dims()))
 	// Cameras give (height, width, channels). A convolution would compute nonsense from it without failing, so a shape
 	// that looks like it is refused. Any permute() tells that the order is meant.
-	case !a.laid && a.shape[2] <= 4 && a.shape[0] > a.shape[2]:
+	case !a.now.laid && a.now.shape[2] <= 4 && a.now.shape[0] > a.now.shape[2]:
 		return fmt.Errorf("models: %s: the picture has the shape %s, which looks like (height, width, channels), and "+
 			"a convolution reads (channels, height, width); write the input as permute(%s, (0, 3, 1, 2)), or "+
-			"permute(%s, (0, 1, 2, 3)) if its channels do come first", path, shapeText(a.shape), input, input)
-	case in > 0 && in != a.shape[0]:
+			"permute(%s, (0, 1, 2, 3)) if its channels do come first", path, shapeText(a.now.shape), input, input)
+	case in > 0 && in != a.now.shape[0]:
 		return fmt.Errorf("models: %s.in_channels: it is %d, but the layer's input has the shape %s; leave it out",
-			path, in, shapeText(a.shape))
+			path, in, shapeText(a.now.shape))
 	}
-	s := l.Conv.step(a.shape, out)
+	s := l.Conv.step(a.now.shape, out)
 	s.Weight = name + ".weight"
 	if !a.open {
-		s.Inputs = []int{a.at}
+		s.Inputs = []int{a.now.at}
 	}
 	if !l.NoBias {
 		s.Bias = name + ".bias"
 	}
 	// Widths of a network of this step alone checks the geometry before the step is added.
-	probe := description.Network{Inputs: int(a.width), Steps: []description.Step{s}}
+	probe := description.Network{Inputs: int(a.now.width), Steps: []description.Step{s}}
 	probe.Steps[0].Inputs = nil
 	if _, err := probe.Widths(); err != nil {
 		return fmt.Errorf("models: %s: %w", path, err)
 	}
 	shape := s.Picture()
-	a.at = a.Add(s)
-	a.shape, a.laid, a.open = shape[:], true, true
-	a.width = int64(shape[0]) * int64(shape[1]) * int64(shape[2])
+	a.now.at = a.Add(s)
+	a.now.shape, a.now.laid, a.open = shape[:], true, true
+	a.now.width = int64(shape[0]) * int64(shape[1]) * int64(shape[2])
 	a.next++
 	return nil
 }
 
 // flat returns an error if the next layer, which reads rows, would read a picture.
 func (a *assembler) flat(path string) error {
-	if !a.result().picture() {
+	if !a.now.picture() {
 		return nil
 	}
 	return fmt.Errorf("models: %s: its input is a picture of shape %s; put a layer flatten before it", path,
-		shapeText(a.shape))
+		shapeText(a.now.shape))
 }

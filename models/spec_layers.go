@@ -71,13 +71,10 @@ func (c *Container) retype(path, kind string, count int, counted bool) error {
 
 // expressionText reads an expression, which must be text.
 func expressionText(path string, value any) (string, error) {
-	switch v := value.(type) {
-	case nil:
-		return "", fmt.Errorf("models: %s: it is missing; want an expression such as OBSERVATIONS or ACTIONS", path)
-	case string:
+	if v, ok := value.(string); ok {
 		return v, nil
 	}
-	return "", fmt.Errorf("models: %s: want an expression (text), got %v", path, value)
+	return "", fmt.Errorf("models: %s: want an expression (text) such as OBSERVATIONS or ACTIONS, got %v", path, value)
 }
 
 // parseActivations reads one name for all layers, or one for each. null and "" mean none.
@@ -179,6 +176,10 @@ func parseLayerDict(path, kind string, args any) (Layer, error) {
 		"flatten", "conv2d", "gru", "lstm", "rnn"}), layerForms)
 }
 
+// otherNames are the names of keys in skrl's other frameworks, so that one file serves all.
+var otherNames = map[string]string{"out_features": "features", "out_channels": "features", "stride": "strides",
+	"bias": "use_bias"}
+
 // mergeLayer reads a layer's arguments into the struct settings. They are a mapping, or a list of values in the order
 // of keys. The shortest allowed list has least values.
 func mergeLayer(path string, args, settings any, least int, keys ...string) error {
@@ -194,15 +195,9 @@ func mergeLayer(path string, args, settings any, least int, keys ...string) erro
 			len(keys), strings.Join(keys, ", "), args)
 	}
 	aliases := map[string]config.Alias{}
-	// The aliases are the names of skrl's other frameworks, so that one file serves all.
 	for _, key := range keys {
-		switch key {
-		case "out_features", "out_channels":
-			aliases["features"] = config.Alias{Key: key}
-		case "stride":
-			aliases["strides"] = config.Alias{Key: key}
-		case "bias":
-			aliases["use_bias"] = config.Alias{Key: key}
+		if other, ok := otherNames[key]; ok {
+			aliases[other] = config.Alias{Key: key}
 		}
 	}
 	return config.Merge(settings, dict, config.Options{Prefix: "models: " + path, Aliases: aliases})
@@ -212,40 +207,27 @@ func mergeLayer(path string, args, settings any, least int, keys ...string) erro
 // what follows reads flat rows.
 func parseFlatten(path string, args any) (Layer, error) {
 	k := struct {
-		Start int `yaml:"start_dim"`
-		End   int `yaml:"end_dim"`
+		Start int `yaml:"start_dim" config:"min=1,max=1"`
+		End   int `yaml:"end_dim" config:"min=-1,max=-1"`
 	}{1, -1}
-	if args != nil {
-		if err := mergeLayer(path, args, &k, 0, "start_dim", "end_dim"); err != nil {
-			return Layer{}, err
-		}
+	if args == nil {
+		return Layer{Flatten: true}, nil
 	}
-	if k.Start != 1 || k.End != -1 {
-		return Layer{}, fmt.Errorf("models: %s: a flatten joins the dimensions 1 to -1 (all but the batch), not %d to "+
-			"%d; leave the numbers out", path, k.Start, k.End)
-	}
-	return Layer{Flatten: true}, nil
+	return Layer{Flatten: true}, mergeLayer(path, args, &k, 0, "start_dim", "end_dim")
 }
 
 // parseRecurrent reads [hidden_size, num_layers, frames] or a mapping of these keys. kind is "gru", "lstm" or "rnn".
 func parseRecurrent(path, kind string, args any) (Layer, error) {
-	l := Layer{Recurrent: kind}
 	k := struct {
 		Hidden any `yaml:"hidden_size"`
 		Layers int `yaml:"num_layers" config:"min=1"`
 		Frames int `yaml:"frames" config:"min=0"`
 	}{Layers: 1}
 	if err := mergeLayer(path, args, &k, 1, "hidden_size", "num_layers", "frames"); err != nil {
-		return l, err
+		return Layer{}, err
 	}
-	if k.Hidden == nil {
-		return l, fmt.Errorf("models: %s.hidden_size: it is missing; want the number of values that the layer keeps",
-			path)
-	}
-	var err error
-	l.Layers, l.Frames = k.Layers, k.Frames
-	l.Out, err = sizeText(path+".hidden_size", k.Hidden)
-	return l, err
+	out, err := sizeText(path+".hidden_size", k.Hidden)
+	return Layer{Recurrent: kind, Layers: k.Layers, Frames: k.Frames, Out: out}, err
 }
 
 // parseLinear reads n, [out, bias] or {out_features, bias, in_features}.
@@ -327,31 +309,26 @@ func (c Container) activations(path string) ([]string, error) {
 		}
 		parsed = append(parsed, a)
 	}
-	n, able := len(c.Layers), 0
-	for _, l := range c.Layers {
-		if l.activated() {
-			able++
-		}
-	}
-	if k := len(parsed); k > 1 && k != n && k != able {
-		return nil, fmt.Errorf("models: %s.activations: there are %d for %d layers; give none, one for all, or one a "+
-			"layer", path, k, n)
-	}
-	each := make([]string, n)
-	linear := 0
+	var able []int // the layers that can have an activation
 	for i, l := range c.Layers {
-		switch {
-		case len(parsed) == 1 && l.activated():
-			each[i] = parsed[0]
-		case len(parsed) == n:
-			each[i] = parsed[i]
-		case len(parsed) == able && l.activated():
-			each[i] = parsed[linear]
-		}
 		if l.activated() {
-			linear++
-		} else {
-			each[i] = ""
+			able = append(able, i)
+		}
+	}
+	each := make([]string, len(c.Layers))
+	if k := len(parsed); k > 1 && k != len(each) && k != len(able) {
+		return nil, fmt.Errorf("models: %s.activations: there are %d for %d layers; give none, one for all, or one a "+
+			"layer", path, k, len(each))
+	}
+	for j, i := range able {
+		switch len(parsed) {
+		case 0:
+		case 1:
+			each[i] = parsed[0]
+		case len(each):
+			each[i] = parsed[i]
+		default:
+			each[i] = parsed[j]
 		}
 	}
 	return each, nil

@@ -10,8 +10,6 @@ import (
 // names is the scope of an expression: the names that it may use, and what they stand for. Every container adds its own
 // name for the containers after it.
 type names struct {
-	// spec is the model to which the expression belongs.
-	spec Spec
 	// sp holds the spaces that the terms point to.
 	sp spaces.Set
 	// sizes is the number of outputs that ACTIONS adds in the output expression: those of the policy's distribution, or
@@ -28,7 +26,7 @@ var reserved = []string{"OBSERVATIONS", "STATES", "ACTIONS", "ONE", "NUM_OBSERVA
 // inputNames returns the names that every expression of a model for sp may use. outputs is the number of values that
 // ACTIONS stands for.
 func inputNames(spec Spec, sp spaces.Set, outputs int) *names {
-	n := &names{spec: spec, sp: sp, sizes: outputs, terms: map[string]term{}}
+	n := &names{sp: sp, sizes: outputs, terms: map[string]term{}}
 	number := func(x int) term { return term{number: true, num: float64(x)} }
 	n.terms["OBSERVATIONS"] = inputRows(&n.sp.Observation, 0)
 	n.terms["OBSERVATION_SPACE"] = term{space: &n.sp.Observation}

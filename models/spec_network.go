@@ -13,13 +13,8 @@ import (
 type assembler struct {
 	plan
 
-	// at is the result that the next layer reads.
-	at int
-	// width is the width of that result.
-	width int64
-	// shape is the shape of its elements and laid whether the shape counts, see term.
-	shape []int
-	laid  bool
+	// now is what the run has computed so far, which the next layer and the containers after it read.
+	now term
 	// next is the index in the names of the next parameters. It counts layers and activations, as a PyTorch Sequential
 	// does.
 	next int
@@ -30,12 +25,7 @@ type assembler struct {
 
 // begin starts a run of layers on result at, whose width and shape are t's.
 func (a *assembler) begin(at int, t term) {
-	a.at, a.width, a.shape, a.laid, a.next, a.open = at, t.width, t.shape, t.laid, 0, false
-}
-
-// result returns what the run has computed so far, as a term for the containers after it.
-func (a *assembler) result() term {
-	return term{width: a.width, at: a.at, shape: a.shape, laid: a.laid}
+	a.now, a.next, a.open = term{width: t.width, at: at, shape: t.shape, laid: t.laid}, 0, false
 }
 
 // place adds the steps of a term and of its arguments, arguments first, and returns the number of the term's result.
@@ -65,34 +55,33 @@ func (a *assembler) end(output term) {
 func (a *assembler) linear(name string, out int, bias bool) {
 	s := description.Step{Op: description.Linear, Outputs: out, Weight: name + ".weight"}
 	if !a.open {
-		s.Inputs = []int{a.at}
+		s.Inputs = []int{a.now.at}
 	}
 	if bias {
 		s.Bias = name + ".bias"
 	}
-	a.at = a.Add(s)
-	a.width, a.shape, a.laid, a.open = int64(out), nil, false, true
+	a.now, a.open = term{width: int64(out), at: a.Add(s)}, true
 	a.next++
 }
 
 // norm adds a layer normalisation of the row to the run.
 func (a *assembler) norm(name string) {
-	a.at = a.Add(description.Step{Op: description.LayerNorm, Inputs: []int{a.at}, Weight: name + ".weight",
+	at := a.Add(description.Step{Op: description.LayerNorm, Inputs: []int{a.now.at}, Weight: name + ".weight",
 		Bias: name + ".bias"})
-	a.shape, a.laid, a.open = nil, false, false
+	a.now, a.open = term{width: a.now.width, at: at}, false
 	a.next++
 }
 
 // recurrent adds a stack of recurrent layers to the run. It returns an error if l's frames do not divide the width of
 // the rows.
 func (a *assembler) recurrent(name string, l RecurrentLayer) error {
-	if err := l.Validate(int(a.width)); err != nil {
+	if err := l.Validate(int(a.now.width)); err != nil {
 		return err
 	}
 	s := l.Step(name)
-	s.Inputs = []int{a.at}
-	a.at = a.Add(s)
-	a.width, a.open = int64(l.HiddenSize), false
+	s.Inputs = []int{a.now.at}
+	a.now.at = a.Add(s)
+	a.now.width, a.open = int64(l.HiddenSize), false
 	a.next++
 	return nil
 }
@@ -104,7 +93,7 @@ func (a *assembler) activate(name string) {
 	case "":
 		return
 	case description.Softmax:
-		a.at, a.open = a.Add(description.Step{Op: description.Softmax, Inputs: []int{a.at}}), false
+		a.now.at, a.open = a.Add(description.Step{Op: description.Softmax, Inputs: []int{a.now.at}}), false
 	default:
 		a.Steps[len(a.Steps)-1].Activation = name
 	}
@@ -132,7 +121,7 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 		if l.Flatten {
 			// A flatten needs no step: rows are flat unless a shape says otherwise. It counts in names, as in a PyTorch
 			// Sequential.
-			a.shape = nil
+			a.now.shape = nil
 			a.next++
 			continue
 		}
@@ -171,12 +160,9 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 		if err := a.flat(at); err != nil {
 			return nil, err
 		}
-		if in > 0 && int64(in) != a.width {
+		if in > 0 && int64(in) != a.now.width {
 			return nil, fmt.Errorf("models: %s.in_features: it is %d, but the layer's input has %d values; "+
-				"leave it out", at, in, a.width)
-		}
-		if int64(out)*a.width > 1<<31 {
-			return nil, fmt.Errorf("models: %s: a layer of %d inputs and %d outputs is too large", at, a.width, out)
+				"leave it out", at, in, a.now.width)
 		}
 		if l.Recurrent != "" {
 			if err := a.recurrent(name, RecurrentLayer{Kind: l.Recurrent, HiddenSize: out, Layers: l.Layers,
@@ -188,22 +174,7 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 		a.linear(name, out, !l.NoBias)
 		a.activate(follow[i])
 	}
-	return known.with(c.Name, a.result()), nil
-}
-
-// layerOf returns the output layer that an output expression asks for: its name, ACTIONS or ONE, and its width. Both
-// are zero if the expression has neither.
-func layerOf(root *node, outputs int) (name string, width int, err error) {
-	switch actions, one := root.uses("ACTIONS"), root.uses("ONE"); {
-	case actions && one:
-		return "", 0, fmt.Errorf("models: output: it has both ACTIONS and ONE; one output layer is added, so use one " +
-			"of them")
-	case actions:
-		return "ACTIONS", outputs, nil
-	case one:
-		return "ONE", 1, nil
-	}
-	return "", 0, nil
+	return known.with(c.Name, a.now), nil
 }
 
 // uses reports whether an expression contains a name. A nil node, the bound of columns that is left out, has none.
@@ -222,9 +193,15 @@ func (a *assembler) finish(text string, known *names, lastName, layerName string
 	if err != nil {
 		return 0, err
 	}
-	token, width, err := layerOf(root, known.sizes)
-	if err != nil {
-		return 0, err
+	token, width := "", 0 // of the output layer
+	switch actions, one := root.uses("ACTIONS"), root.uses("ONE"); {
+	case actions && one:
+		return 0, fmt.Errorf("models: output: it has both ACTIONS and ONE; one output layer is added, so use one " +
+			"of them")
+	case actions:
+		token, width = "ACTIONS", known.sizes
+	case one:
+		token, width = "ONE", 1
 	}
 	if token != "" {
 		if err := a.flat("output"); err != nil {
@@ -235,11 +212,11 @@ func (a *assembler) finish(text string, known *names, lastName, layerName string
 		}
 		// The expression also uses the container's own result. The output layer must therefore not continue the run.
 		if root.uses(lastName) {
-			a.begin(a.at, a.result())
+			a.begin(a.now.at, a.now)
 		}
 		a.linear(layerName, width, true)
 		a.last = len(a.Steps) - 1
-		known = known.with(token, a.result())
+		known = known.with(token, a.now)
 	}
 	output, err := known.resolve("output", text, root)
 	if err != nil {
@@ -260,7 +237,9 @@ func (a *assembler) finish(text string, known *names, lastName, layerName string
 	a.end(output)
 	a.simplify(token)
 	// A network that reads no states can be described, even if the environment has states.
-	if !slices.ContainsFunc(a.Steps, readsStateRow) {
+	if !slices.ContainsFunc(a.Steps, func(s description.Step) bool {
+		return slices.Contains(s.Inputs, description.StateRow)
+	}) {
 		a.States = 0
 	}
 	return output.width, nil

@@ -16,7 +16,7 @@ func ExampleNewRunningMeanAbsScaler() {
 	defer scaler.Close()
 	s := tensor.NoGrad()
 	defer s.Close()
-	scaler.Update(s, tensor.From(s, []float32{0.1, -30, -0.3, 10}, 2, 2)) // metres, and degrees
+	scaler.Learn(s, tensor.From(s, []float32{0.1, -30, -0.3, 10}, 2, 2)) // metres, and degrees
 	scaled, err := tensor.Float32s(scaler.Forward(s, tensor.From(s, []float32{0.4, 0}, 1, 2)))
 	fmt.Println(scaled, err)
 	// Output: [2 0] <nil>

@@ -38,7 +38,7 @@ func TestGolden(t *testing.T) {
 		batches := 0
 		for ; parts[fmt.Sprintf("scaler/input_%d", batches)].Data != nil; batches++ {
 			x := load(fmt.Sprintf("input_%d", batches))
-			r.Update(s, x)
+			r.Learn(s, x)
 			check(fmt.Sprintf("output_%d", batches), r.Forward(s, x))
 			check(fmt.Sprintf("running_mean_%d", batches), r.Mean)
 			check(fmt.Sprintf("running_variance_%d", batches), r.Variance)
@@ -48,7 +48,7 @@ func TestGolden(t *testing.T) {
 			t.Fatal("there are no batches")
 		}
 		x := load("input_3d") // learns from a batch of three dimensions as from its rows
-		r.Update(s, x)
+		r.Learn(s, x)
 		check("output_3d", r.Forward(s, x))
 		check("inverse_output", r.Inverse(s, load("inverse_input")))
 	})

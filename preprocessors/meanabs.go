@@ -12,15 +12,13 @@ import (
 type Scaler interface {
 	// Size is the width of the rows.
 	Size() int
-	// Update learns from the rows of x (…, Size). If a value is not finite, it changes nothing and fails the scope.
-	Update(s *tensor.Scope, x tensor.Tensor)
-	// Learn is Update without the check, for rows that the caller has checked. It does not wait for the device.
+	// Learn learns from the rows of x (…, Size), whose values must be finite. It does not wait for the device.
 	Learn(s *tensor.Scope, x tensor.Tensor)
 	// Forward returns the rows of x (…, Size), scaled. Gradients do not flow through it.
 	Forward(s *tensor.Scope, x tensor.Tensor) tensor.Tensor
 	// Moments returns what the rows of x (…, Size) amount to, as many float64 as ZeroMoments has: those of several
 	// batches, or of several processes with the same statistics, are added up, and Merge learns from the sum what
-	// Update learns from all rows at once.
+	// Learn learns from all rows at once.
 	Moments(s *tensor.Scope, x tensor.Tensor) tensor.Tensor
 	// ZeroMoments returns the moments of no rows.
 	ZeroMoments(s *tensor.Scope) tensor.Tensor
@@ -73,15 +71,7 @@ func NewRunningMeanAbsScaler(size int, cfg MeanAbsConfig, d tensor.Device) (*Run
 // Size is the width of the rows.
 func (r *RunningMeanAbsScaler) Size() int { return r.size }
 
-// Update merges the rows of x (…, Size) into the statistics. If a value is not finite, it changes nothing and fails
-// the scope. Update reads the rows, and therefore waits for the device.
-func (r *RunningMeanAbsScaler) Update(s *tensor.Scope, x tensor.Tensor) {
-	if finite(s, x, r.size) {
-		r.Learn(s, x)
-	}
-}
-
-// Learn is Update without the check, for rows that the caller has checked. It does not wait for the device.
+// Learn implements [Scaler].
 func (r *RunningMeanAbsScaler) Learn(s *tensor.Scope, x tensor.Tensor) { r.Merge(s, r.Moments(s, x)) }
 
 // Moments implements [Scaler]: the number of rows and the sums of |x|, (Size + 1) float64.
@@ -89,11 +79,9 @@ func (r *RunningMeanAbsScaler) Moments(s *tensor.Scope, x tensor.Tensor) tensor.
 	if s.Err() != nil {
 		return tensor.Tensor{}
 	}
-	shape, n := tensor.Shape(x), int64(1)
-	for _, k := range shape[:max(len(shape)-1, 0)] {
-		n *= k
-	}
-	sum := s.Sum(s.Abs(s.As(s.Reshape(x, n, int64(r.size)), tensor.Float64)), 0)
+	size := int64(r.size)
+	n := tensor.Numel(x) / size
+	sum := s.Sum(s.Abs(s.As(s.Reshape(x, n, size), tensor.Float64)), 0)
 	return s.Cat(0, s.Full(tensor.Float64, float64(n), 1), sum)
 }
 
@@ -122,8 +110,4 @@ func (r *RunningMeanAbsScaler) Forward(s *tensor.Scope, x tensor.Tensor) tensor.
 }
 
 // Close implements [Scaler].
-func (r *RunningMeanAbsScaler) Close() {
-	if r != nil {
-		r.scope.Close()
-	}
-}
+func (r *RunningMeanAbsScaler) Close() { r.scope.Close() }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -42,12 +41,10 @@ func NewRunningStandardScaler(size int, cfg ScalerConfig, d tensor.Device) (*Run
 	if size <= 0 {
 		return nil, fmt.Errorf("preprocessors: scaler size %d must be positive", size)
 	}
-	if !(cfg.Epsilon > 0) || !(cfg.ClipThreshold > 0) || math.IsInf(cfg.Epsilon, 0) {
-		return nil, fmt.Errorf("preprocessors: scaler epsilon %g and clip_threshold %g must be positive (start "+
-			"from DefaultScalerConfig)", cfg.Epsilon, cfg.ClipThreshold)
-	}
-	if !(cfg.FreezeAfter >= 0) {
-		return nil, fmt.Errorf("preprocessors: scaler freeze_after %g must not be negative", cfg.FreezeAfter)
+	if !(cfg.Epsilon > 0) || !(cfg.ClipThreshold > 0) || math.IsInf(cfg.Epsilon, 0) || !(cfg.FreezeAfter >= 0) {
+		return nil, fmt.Errorf("preprocessors: scaler epsilon %g and clip_threshold %g must be positive, and "+
+			"freeze_after %g not negative (start from DefaultScalerConfig)", cfg.Epsilon, cfg.ClipThreshold,
+			cfg.FreezeAfter)
 	}
 	s := tensor.NoGrad().On(d)
 	r := &RunningStandardScaler{cfg: cfg, scope: s, size: size}
@@ -63,15 +60,7 @@ func (r *RunningStandardScaler) Config() ScalerConfig { return r.cfg }
 // Size is the width of the rows.
 func (r *RunningStandardScaler) Size() int { return r.size }
 
-// Update merges the rows of x (…, Size) into the statistics. If a value is not finite, it changes nothing and fails
-// the scope. Update reads the rows, and therefore waits for the device.
-func (r *RunningStandardScaler) Update(s *tensor.Scope, x tensor.Tensor) {
-	if r != nil && finite(s, x, r.size) {
-		r.Learn(s, x)
-	}
-}
-
-// Learn is Update without the check, for rows that the caller has checked. It does not wait for the device.
+// Learn merges the rows of x (…, Size) into the statistics. Their values must be finite.
 func (r *RunningStandardScaler) Learn(s *tensor.Scope, x tensor.Tensor) {
 	if r == nil || s.Err() != nil {
 		return
@@ -79,27 +68,9 @@ func (r *RunningStandardScaler) Learn(s *tensor.Scope, x tensor.Tensor) {
 	s.ScalerUpdate(x, r.Mean, r.Variance, r.Count, r.cfg.Unbiased, r.cfg.FreezeAfter)
 }
 
-// finite reports whether all values of x, rows of size values, are finite. If not, it fails the scope with an error
-// that names the first one.
-func finite(s *tensor.Scope, x tensor.Tensor, size int) bool {
-	if s.Err() != nil {
-		return false
-	}
-	values, err := tensor.Float32s(x)
-	if i := number.FirstNonFinite(values); err == nil && i >= 0 {
-		err = fmt.Errorf("preprocessors: row %d, column %d is %g; a running scaler learns from finite values only",
-			i/size,
-			i%size, values[i])
-	}
-	if err != nil {
-		s.Fail(err)
-	}
-	return err == nil
-}
-
 // Moments returns what the rows of x (…, Size) amount to, (2·Size + 1) float64: their count n, the sums of their
 // distances from the present mean, and the sums of the squares of these. Moments of several batches, or of several
-// processes with the same statistics, are added up, and Merge learns from the sum what Update learns from all rows
+// processes with the same statistics, are added up, and Merge learns from the sum what Learn learns from all rows
 // at once.
 func (r *RunningStandardScaler) Moments(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
 	if s.Err() != nil {

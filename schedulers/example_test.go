@@ -58,17 +58,3 @@ func ExampleRegister() {
 	// 8e-04
 	// 4e-04
 }
-
-// The rate falls with the square root of the number of updates.
-func ExampleNewCurve() {
-	s, err := schedulers.NewCurve("Root", 1e-3, func(epoch int64) float64 { return 1 / math.Sqrt(float64(1+epoch)) })
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for range 3 {
-		s.Step(0)
-	}
-	fmt.Println(s.LearningRate())
-	// Output: 0.0005
-}

@@ -21,17 +21,13 @@ var aliases = map[string]string{
 	"exponential": "ExponentialLR",
 }
 
-// settled is a schedule whose settings are known: the settings with their defaults, and how to make the schedule on a
-// learning rate.
-type settled struct {
-	settings any
-	build    func(base float64) (Scheduler, error)
-}
+// build makes a schedule, whose settings are known, on a learning rate.
+type build func(base float64) (Scheduler, error)
 
-// registry reads the settings of the schedules by their names, built-in or registered.
+// registry reads the settings of the schedules, with their defaults, by the schedules' names, built-in or registered.
 var (
 	mu       sync.RWMutex
-	registry = map[string]func(kwargs map[string]any) (settled, error){}
+	registry = map[string]func(kwargs map[string]any) (settings any, make build, err error){}
 )
 
 func init() {
@@ -47,23 +43,23 @@ func init() {
 }
 
 // reader returns the function that merges keyword arguments into a schedule's defaults.
-func reader[C any, S Scheduler](name string, defaults C, build func(float64, C) (S, error)) func(
-	map[string]any) (settled, error) {
+func reader[C any, S Scheduler](name string, defaults C, make func(float64, C) (S, error)) func(
+	map[string]any) (any, build, error) {
 	options := config.Options{Prefix: "schedulers: " + name}
 	if name == "CosineLR" { // PyTorch's names
 		options.Aliases = map[string]config.Alias{"eta_min": {Key: "min_lr"}, "t_max": {Key: "T_max"}}
 	}
 	config.Declare("schedules", name, defaults, slices.Collect(maps.Keys(options.Aliases))...)
-	return func(kwargs map[string]any) (settled, error) {
+	return func(kwargs map[string]any) (any, build, error) {
 		cfg := defaults
 		err := config.Merge(&cfg, kwargs, options)
-		return settled{cfg, func(base float64) (Scheduler, error) {
-			s, err := build(base, cfg)
+		return cfg, func(base float64) (Scheduler, error) {
+			s, err := make(base, cfg)
 			if err != nil { // a nil S would be no nil Scheduler
 				return nil, err
 			}
 			return s, nil
-		}}, err
+		}, err
 	}
 }
 
@@ -74,20 +70,20 @@ func reader[C any, S Scheduler](name string, defaults C, build func(float64, C) 
 //
 // An unknown name or key, a wrong type or a value out of range is an error that says what is allowed.
 func New(name string, base float64, kwargs map[string]any) (Scheduler, error) {
-	s, err := settle(name, kwargs)
+	_, make, err := settle(name, kwargs)
 	if err != nil {
 		return nil, err
 	}
-	return s.build(base)
+	return make(base)
 }
 
 // Settings are the keyword arguments of [New] with every default in them, under the names of this package's structs.
 func Settings(name string, kwargs map[string]any) (map[string]any, error) {
-	s, err := settle(name, kwargs)
+	settings, _, err := settle(name, kwargs)
 	if err != nil {
 		return nil, err
 	}
-	return config.Dict(s.settings), nil
+	return config.Dict(settings), nil
 }
 
 // Names returns the names of the schedules that [New] makes: built-in ones, then registered ones, sorted.
@@ -101,10 +97,10 @@ func Names() []string {
 }
 
 // settle finds a schedule by any of its names and reads its settings.
-func settle(name string, kwargs map[string]any) (settled, error) {
+func settle(name string, kwargs map[string]any) (settings any, make build, err error) {
 	canonical, err := resolve(name)
 	if err != nil {
-		return settled{}, err
+		return nil, nil, err
 	}
 	mu.RLock()
 	read := registry[canonical]

@@ -217,7 +217,7 @@ func (g *Group) Act(in agents.Observation) ([]float32, error) {
 			return nil, err
 		}
 	}
-	if err := g.CheckObservation(in, g.NumEnvs(), g.spaces); err != nil {
+	if err := joint.CheckObservation(g.Package, in, g.NumEnvs(), g.spaces); err != nil {
 		return nil, err
 	}
 	return g.action, g.Each(func(i int, a agents.Agent) error {
@@ -266,7 +266,7 @@ func (g *Group) Record(t agents.Transition) error {
 	if g.scopes == nil {
 		return errors.New("trainers: Record without an Act before it")
 	}
-	if err := g.CheckTransition(t, g.NumEnvs(), g.spaces); err != nil {
+	if err := joint.CheckTransition(g.Package, t, g.NumEnvs(), g.spaces); err != nil {
 		return err
 	}
 	o, s := g.spaces.Observation.Width(), g.spaces.State.Width()

@@ -149,18 +149,20 @@ func (c *closingAgent) Close() error {
 // A trainee owns environment and agent from the call on: both are closed on every error, and with the trainee.
 func TestNewTraineeOwns(t *testing.T) {
 	for name, test := range map[string]struct {
-		noAgent error
-		cfg     trainers.Config
-		want    string
+		build func() (agents.Agent, error) // nil: a small PPO agent
+		cfg   trainers.Config
+		want  string
 	}{
-		"no agent":       {errors.New("no luck"), trainers.Config{}, "no luck"},
+		"no agent": {func() (agents.Agent, error) { return nil, errors.New("no luck") }, trainers.Config{}, "no luck"},
+		"none and no error": {func() (agents.Agent, error) { return nil, nil }, trainers.Config{},
+			"needs an environment and an agent"},
 		"its evaluation": {nil, trainers.Config{EvaluationInterval: every(5)}, "evaluates its members itself"},
 		"nothing wrong":  {nil, trainers.Config{}, ""},
 	} {
 		env, agent := &closing{Env: newCartPoles(t)}, &closingAgent{}
 		trainee, err := trainers.NewTrainee(env, func() (agents.Agent, error) {
-			if test.noAgent != nil {
-				return nil, test.noAgent
+			if test.build != nil {
+				return test.build()
 			}
 			agent.Agent = smallPPO(t, env.Spaces(), 1, nil)
 			return agent, nil

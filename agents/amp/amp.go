@@ -22,6 +22,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -56,16 +57,27 @@ type Options struct {
 // learner is the inside of an [Agent]: what all on-policy agents share, and what AMP adds.
 type learner struct {
 	onpolicy.Parts
-	cfg *Config
-	*judge
-	*skills
-	*motionStore
+	cfg            *Config
 	styleValue     models.Network    // nil with one critic
 	styleEstimator *onpolicy.Critic  // styleValue with the fields of its estimates
-	motionLatents  []float32         // what Latents returned last; nil if it must be computed again
-	windows        *windows          // the motion that each latent encodes; nil unless latent_mode is "calm"
 	termination    *termination      // of episodes with a poor style; nil if the setting is off
 	separate       *tensor.Optimizer // the discriminator's own; nil if it shares the policy's
+
+	discriminator models.Network
+	scaler        preprocessors.Scaler // of AMP observations; nil for none
+	mask          tensor.Tensor        // (M), 0 for features that it does not see; a zero Tensor for none
+
+	encoder       models.Network // nil without latents
+	middle, half  tensor.Tensor  // (A), centre and half width of the action bounds; zero Tensors if not needed
+	windows       *windows       // the motion that each latent encodes; nil unless latent_mode is "calm"
+	motionLatents []float32      // what Latents returned last; nil if it must be computed again
+
+	source    MotionSource
+	motionSet *memory.Replay  // the reference motion that minibatches draw from; nil with differences
+	replay    *memory.Replay  // the policy's earlier motion
+	rows      *memory.Packing // how both, and the rollout, keep rows
+	resident  *tensor.Scope   // owns mask, middle and half
+
 	// Draw is exported because tests of package agents set it, by reflection, to replay recorded rows.
 	Draw sampler
 }
@@ -93,9 +105,8 @@ func New(o Options) (agent *Agent, err error) {
 		o.Models.close()
 		return nil, err
 	}
-	a := &learner{cfg: cfg, judge: &judge{cfg: cfg, discriminator: o.Models.Discriminator},
-		motionStore: &motionStore{cfg: cfg, source: o.Motions, rows: memory.NewPacking(o.Spaces.AMPObservation)}}
-	a.skills = &skills{cfg: cfg, judge: a.judge}
+	a := &learner{cfg: cfg, discriminator: o.Models.Discriminator, source: o.Motions,
+		rows: memory.NewPacking(o.Spaces.AMPObservation), resident: tensor.NoGrad()}
 	options := onpolicy.Options{Name: "AMP", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy, Settings: cfg,
 		Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed, Group: o.Group, RawObservations: a.cfg.latents()}
 	options.Fields = []onpolicy.Field{{Field: a.rows.Field("amp_observations"), Minibatch: true},
@@ -108,7 +119,7 @@ func New(o Options) (agent *Agent, err error) {
 	}
 	if cfg.SeparateCritics {
 		a.styleValue = o.Models.StyleValue
-		options.Extra = append(options.Extra, network(layout.StyleValue, a.styleValue))
+		options.Extra = append(options.Extra, onpolicy.NamedNetwork{Name: layout.StyleValue, Network: a.styleValue})
 		a.styleEstimator = &onpolicy.Critic{Name: layout.StyleValue, Network: a.styleValue, Values: "style_values",
 			Final: "style_final_values"}
 		options.Critics = []*onpolicy.Critic{a.styleEstimator}
@@ -121,11 +132,11 @@ func New(o Options) (agent *Agent, err error) {
 	switch {
 	case cfg.LatentSize > 0:
 		a.encoder = o.Models.Encoder
-		options.Extra = append(options.Extra, network(layout.Encoder, a.encoder))
+		options.Extra = append(options.Extra, onpolicy.NamedNetwork{Name: layout.Encoder, Network: a.encoder})
 	default:
 		onpolicy.CloseFree(o.Models.Encoder)
 	}
-	options.Extra = append(options.Extra, network(layout.Discriminator, a.discriminator))
+	options.Extra = append(options.Extra, onpolicy.NamedNetwork{Name: layout.Discriminator, Network: a.discriminator})
 	if cfg.DiscriminatorOptimizer == "separate" {
 		options.SeparateFrom = 1 + len(options.Extra)
 	}
@@ -137,7 +148,7 @@ func New(o Options) (agent *Agent, err error) {
 			_ = a.Close()
 		}
 	}()
-	a.judge.core, a.skills.core, a.motionStore.core = a.Parts, a.Parts, a.Parts
+	a.resident.On(a.Device)
 	a.StageRecord, a.AfterRecord = recording(a.Collector, a.styleEstimator)
 	if a.cfg.calm() {
 		a.followWindows()
@@ -181,8 +192,8 @@ func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (
 	case a.styleValue != nil:
 		critic := *a.styleEstimator
 		critic.Network, style = m.StyleValue, &critic
-		options.Extra, options.Critics = []onpolicy.NamedNetwork{network(layout.StyleValue, m.StyleValue)},
-			[]*onpolicy.Critic{style}
+		options.Extra = []onpolicy.NamedNetwork{{Name: layout.StyleValue, Network: m.StyleValue}}
+		options.Critics = []*onpolicy.Critic{style}
 	default:
 		onpolicy.CloseFree(m.StyleValue)
 	}
@@ -239,9 +250,13 @@ func (a *learner) prepare() error {
 	}
 	a.AddReplay("reply_buffer", a.replay)
 	if a.cfg.DiscriminatorOptimizer == "separate" {
-		g := a.Segment(layout.Discriminator)
-		g.LearningRate = a.cfg.DiscriminatorLearningRate
-		clip := tensor.Clip{Begin: g.Begin, End: g.End, MaxNorm: a.cfg.DiscriminatorGradNormClip}
+		begin, end, err := a.Flat.Segment(layout.Parameter(layout.Discriminator, ""))
+		if err != nil {
+			return err
+		}
+		g := tensor.Group{Name: layout.Discriminator, Begin: begin, End: end,
+			LearningRate: a.cfg.DiscriminatorLearningRate}
+		clip := tensor.Clip{Begin: begin, End: end, MaxNorm: a.cfg.DiscriminatorGradNormClip}
 		rule := a.OptimizerConfig()
 		rule.WeightDecay = 0 // the discriminator has its own penalty on weights
 		if a.separate, err = tensor.NewOptimizer(a.Flat, rule, []tensor.Group{g}, []tensor.Clip{clip}); err != nil {
@@ -254,11 +269,31 @@ func (a *learner) prepare() error {
 	if err := a.collect(s, a.cfg.MotionDatasetSize); err != nil {
 		return err
 	}
-	logits := a.logits(s, s.Zeros(1, int64(a.judgedWidth())))
-	if err := s.Err(); err != nil {
-		return a.misfit(err)
+	rows := fmt.Sprintf("AMP observations %v", a.Spaces().AMPObservation)
+	judged := models.Inputs{Observations: s.Zeros(1, int64(a.judgedWidth()))}
+	if a.cfg.calm() {
+		rows += fmt.Sprintf(" with %d values of a latent behind them, which amp.WithConditionalDiscriminator makes "+
+			"it for", a.cfg.LatentSize)
 	}
-	return cmp.Or(a.CheckOutput("the discriminator's output has", logits, 1, ""), a.probeCritic(s), a.probeEncoder(s))
+	err = a.probe(s, "the discriminator", rows, a.discriminator, judged, 1, "")
+	if err == nil && a.styleValue != nil {
+		err = a.probe(s, "the second critic (StyleValue)", "the observations", a.styleValue, a.ZeroInputs(s), 1, "")
+	}
+	if err == nil && a.cfg.latents() {
+		err = a.probeEncoder(s)
+	}
+	return err
+}
+
+// probe runs a network on one row, so that New returns an error if a width does not fit. what names the network, of its
+// inputs, and hint ends the error about its output.
+func (a *learner) probe(s *tensor.Scope, what, of string, n models.Network, in models.Inputs, width int,
+	hint string) error {
+	out := n.Forward(s, in)
+	if err := s.Err(); err != nil {
+		return fmt.Errorf("amp: %s does not fit %s: %w", what, of, err)
+	}
+	return a.CheckOutput("the output of "+what+" has", out, width, hint)
 }
 
 // recording returns two functions that add AMP observations (N, M) to a collector's rollout. stage puts them into the
@@ -318,11 +353,7 @@ func finiteRows(c *onpolicy.Collector, t agents.Transition, width int) ([]float3
 
 // Close releases what the agent holds. It may be called twice.
 func (a *learner) Close() error {
-	for _, s := range []*tensor.Scope{a.maskScope, a.unitsScope} {
-		if s != nil {
-			s.Close()
-		}
-	}
+	a.resident.Close()
 	return a.Parts.Close()
 }
 

@@ -69,10 +69,9 @@ func (c *Config) calm() bool { return c.latents() && c.LatentMode == calm }
 
 // validateCALM refuses settings that do not go with latent_mode "calm".
 func (c *Config) validateCALM() error {
-	if c.LatentMode != calm {
-		return nil
-	}
 	switch {
+	case c.LatentMode != calm:
+		return nil
 	case c.LatentSize == 0:
 		return errors.New("amp: \"latent_mode\" is \"calm\", but \"latent_size\" is 0; give latents 2 dimensions " +
 			"at least")
@@ -108,7 +107,7 @@ func (o Options) checkCALM(cfg *Config) error {
 
 // conditionOf returns the latents (n, L) at the end of observations (n, O), which condition the discriminator. It
 // returns the zero Tensor unless latent_mode is "calm".
-func (a *skills) conditionOf(s *tensor.Scope, observations tensor.Tensor) tensor.Tensor {
+func (a *learner) conditionOf(s *tensor.Scope, observations tensor.Tensor) tensor.Tensor {
 	if !a.cfg.calm() {
 		return tensor.Tensor{}
 	}
@@ -125,11 +124,11 @@ func concatLatents(s *tensor.Scope, rows, latents tensor.Tensor) tensor.Tensor {
 }
 
 // splitRows cuts rows (n, M+W) into (n, M) and (n, W).
-func (a *judge) splitRows(s *tensor.Scope, rows tensor.Tensor) (first, second tensor.Tensor) {
+func (a *learner) splitRows(s *tensor.Scope, rows tensor.Tensor) (first, second tensor.Tensor) {
 	if s.Err() != nil {
 		return tensor.Tensor{}, tensor.Tensor{}
 	}
-	m := int64(a.core.Spaces().AMPObservation.Width())
+	m := int64(a.Spaces().AMPObservation.Width())
 	return s.Narrow(rows, 1, 0, m), s.Narrow(rows, 1, m, tensor.Size(rows, 1)-m)
 }
 
@@ -204,11 +203,7 @@ func uniformity(s *tensor.Scope, z tensor.Tensor) tensor.Tensor {
 // (wrappers.Skills.SetSource). With ASE they estimate the latents that the policy was given. Nothing is learned. The
 // slice is the caller's. Without latent_size, and for rows of another width, it is an error.
 func (a *Agent) Encode(ampObservations []float32) (latents []float32, err error) {
-	err = a.serial.Do(&callEncode, func() error {
-		latents, err = a.learner.encodeRows(ampObservations)
-		return err
-	})
-	return latents, err
+	return a.guarded("Encode", func() ([]float32, error) { return a.learner.encodeRows(ampObservations) })
 }
 
 func (a *learner) encodeRows(ampObservations []float32) ([]float32, error) {
@@ -227,7 +222,7 @@ func (a *learner) encodeRows(ampObservations []float32) ([]float32, error) {
 }
 
 // encoded returns the latents of rows (n, M) as the encoder sees them.
-func (a *skills) encoded(s *tensor.Scope, rows tensor.Tensor) ([]float32, error) {
+func (a *learner) encoded(s *tensor.Scope, rows tensor.Tensor) ([]float32, error) {
 	z := a.encode(s, rows)
 	if err := s.Err(); err != nil {
 		return nil, fmt.Errorf("amp: encoding: %w", err)
@@ -244,11 +239,7 @@ const shownLatents = 4096
 // source, because it learns from the motion behind each. The latents are computed again after an update and after a
 // Restore. The slice is the agent's. Without latent_mode "calm" Latents returns an error.
 func (a *Agent) Latents() (latents []float32, err error) {
-	err = a.serial.Do(&callLatents, func() error {
-		latents, err = a.learner.latentsOfMotion()
-		return err
-	})
-	return latents, err
+	return a.guarded("Latents", a.learner.latentsOfMotion)
 }
 
 func (a *learner) latentsOfMotion() ([]float32, error) {
@@ -275,20 +266,9 @@ func (a *learner) latentsOfMotion() ([]float32, error) {
 }
 
 // newMemory makes a memory of AMP observations, with latent_mode "calm" of rows that have so many values more.
-func (a *motionStore) newMemory(capacity, more int) (*memory.Replay, error) {
+func (a *learner) newMemory(capacity, more int) (*memory.Replay, error) {
 	if a.cfg.calm() {
-		return memory.NewReplay(capacity, a.core.Spaces().AMPObservation.Width()+more, a.core.Device)
+		return memory.NewReplay(capacity, a.Spaces().AMPObservation.Width()+more, a.Device)
 	}
-	return a.rows.NewReplay(capacity, a.core.Device)
-}
-
-// misfit returns the error of a discriminator whose inputs have another width.
-func (a *judge) misfit(err error) error {
-	if a.cfg.calm() {
-		return fmt.Errorf("amp: the discriminator does not fit AMP observations %v with %d values of a latent "+
-			"behind them, which "+
-			"amp.WithConditionalDiscriminator makes it for: %w", a.core.Spaces().AMPObservation, a.cfg.LatentSize, err)
-	}
-	return fmt.Errorf("amp: the discriminator does not fit AMP observations %v: %w", a.core.Spaces().AMPObservation,
-		err)
+	return a.rows.NewReplay(capacity, a.Device)
 }

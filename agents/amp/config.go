@@ -9,7 +9,6 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/internal/config"
-	"github.com/gorl-dev/gorl/internal/recipes"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -252,14 +251,10 @@ func (c *Config) Validate() error {
 	}
 	if c.Skrl() && (c.DiscriminatorMode != "motion" || c.AMPObservationPreprocessor == agents.RunningMeanAbsScaler ||
 		c.DiscriminatorLoss != "bce" || c.DiscriminatorGradientPenaltySamples != "motion" || c.SeparateCritics ||
-		c.LatentSize > 0 || c.DiscriminatorOptimizer != "shared") {
+		c.LatentSize > 0 || c.DiscriminatorOptimizer != "shared" || c.TerminationStyleReward > 0) {
 		return fmt.Errorf("amp: \"compatibility\" is %q, which has only the discriminator of motion, the "+
-			"RunningStandardScaler, the bce loss, its penalty at motion rows, one critic, no latents and one optimizer",
-			c.Compatibility)
-	}
-	if c.TerminationStyleReward > 0 && c.Skrl() {
-		return fmt.Errorf("amp: \"termination_style_reward\" is %g, but \"compatibility\" is %q, which ends no "+
-			"episodes; set it to 0", c.TerminationStyleReward, c.Compatibility)
+			"RunningStandardScaler, the bce loss, its penalty at motion rows, one critic, no latents, one optimizer "+
+			"and no \"termination_style_reward\"", c.Compatibility)
 	}
 	if c.TerminationStyleReward > 0 && c.Overlap {
 		return fmt.Errorf("amp: \"termination_style_reward\" is %g and \"overlap\" is true: the discriminator that "+
@@ -300,22 +295,12 @@ func FromDict(dict map[string]any, sp spaces.Set) (Config, error) {
 	if dict["latent_mode"] == calm {
 		c = calmConfig()
 	}
-	if v := dict["compatibility"]; v == agents.SKRL2 || v == agents.SKRL21 {
-		c.TimeLimitBootstrap = false
-	}
-	own, err := onpolicy.Rename("amp", dict, sp)
-	if err != nil {
-		return c, err
-	}
-	_, weight := own["style_reward_weight"]
-	_, scale := own["discriminator_reward_scale"]
+	_, weight := dict["style_reward_weight"]
+	_, scale := dict["discriminator_reward_scale"]
 	if weight || scale { // their product replaces the scale that c has, see aliases
 		c.StyleRewardScale = DefaultConfig().StyleRewardScale
 	}
-	err = config.Merge(&c, own, config.Options{Prefix: "amp", Aliases: aliases, Hints: recipes.Hints()})
-	if err == nil {
-		err = c.Validate()
-	}
+	err := onpolicy.Merge(dict, sp, &c, &c.OnPolicy, config.Options{Prefix: "amp", Aliases: aliases}, c.Validate)
 	return c, err
 }
 

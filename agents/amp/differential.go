@@ -50,7 +50,7 @@ func (c *Config) validateMode() error {
 // differentialPenalty returns the logits of differences (fake, (m, 1)) and of the row of zeros (real, (1, 1)), and the
 // gradient penalty, a scalar: ½(E[‖∂d/∂x‖²] at the differences + ‖∂d/∂x‖² at zero), or the latter alone if
 // discriminator_gradient_penalty_samples is "motion".
-func (a *judge) differentialPenalty(s *tensor.Scope, differences, zero tensor.Tensor) (fake, real,
+func (a *learner) differentialPenalty(s *tensor.Scope, differences, zero tensor.Tensor) (fake, real,
 	penalty tensor.Tensor) {
 	real, penalty = a.penalised(s, zero)
 	if a.cfg.DiscriminatorGradientPenaltySamples == "motion" {

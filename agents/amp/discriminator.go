@@ -7,7 +7,6 @@ import (
 
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/models"
-	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -25,25 +24,14 @@ type judged struct {
 	encoder tensor.Tensor
 }
 
-// judge is the discriminator with what stands before it: the scaler of AMP observations, and the mask.
-type judge struct {
-	core          onpolicy.Parts
-	cfg           *Config
-	discriminator models.Network
-	scaler        preprocessors.Scaler // nil for none
-	// (M), 0 for features that the discriminator does not see; a zero Tensor for none
-	mask      tensor.Tensor
-	maskScope *tensor.Scope // owns mask
-}
-
 // logits are the discriminator's, (n, 1), of standardised rows (n, M), or with latent_mode "calm" of rows with latents
 // behind them (n, M+L). It does not see what is masked.
-func (a *judge) logits(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
+func (a *learner) logits(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
 	return a.discriminator.Forward(s, models.Inputs{Observations: a.masked(s, rows)})
 }
 
 // judgedRows returns the number of rows of a minibatch that the discriminator and the encoder learn from.
-func (a *judge) judgedRows(b onpolicy.Batch) int64 {
+func (a *learner) judgedRows(b onpolicy.Batch) int64 {
 	if limit := int64(a.cfg.DiscriminatorBatchSize); limit > 0 {
 		return min(b.Rows, limit)
 	}
@@ -67,7 +55,7 @@ func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch, encodings tens
 
 // verdict computes the discriminator's loss: to tell the policy's motion from the reference's, with a penalty on the
 // gradient by its input, which keeps the style reward smooth (Peng et al. 2021, eq. 8), and penalties on weights.
-func (a *judge) verdict(s *tensor.Scope, d judged) verdict {
+func (a *learner) verdict(s *tensor.Scope, d judged) verdict {
 	loss := s.Add(a.adversarial(s, d.fake, d.real), s.MulScalar(d.penalty, a.cfg.DiscriminatorGradientPenaltyScale))
 	v := verdict{loss: s.MulScalar(a.regularise(s, loss), a.cfg.DiscriminatorLossScale), penalty: d.penalty}
 	v.motionRight, v.motionLogit = s.PositiveShare(d.real)
@@ -78,7 +66,7 @@ func (a *judge) verdict(s *tensor.Scope, d judged) verdict {
 
 // adversarial returns the loss that tells the logits of the policy's rows (fake, (m, 1)) from those of the reference's
 // (real, (n, 1)), a scalar.
-func (a *judge) adversarial(s *tensor.Scope, fake, real tensor.Tensor) tensor.Tensor {
+func (a *learner) adversarial(s *tensor.Scope, fake, real tensor.Tensor) tensor.Tensor {
 	switch a.cfg.DiscriminatorLoss {
 	case "lsgan": // ½(E[(d_fake + 1)²] + E[(d_real − 1)²])
 		return s.MulScalar(s.Add(s.Mean(s.Square(s.AddScalar(fake, 1))), s.Mean(s.Square(s.AddScalar(real, -1)))), 0.5)
@@ -92,14 +80,14 @@ func (a *judge) adversarial(s *tensor.Scope, fake, real tensor.Tensor) tensor.Te
 
 // gradientPenalty returns the logits of the reference's rows (n, 1) and the gradient penalty, a scalar: E[‖∂d/∂x‖²] at
 // the samples that discriminator_gradient_penalty_samples names, or, for the wasserstein loss, E[(‖∂d/∂x‖ − 1)²].
-func (a *judge) gradientPenalty(s *tensor.Scope, policy, motion tensor.Tensor) (real, penalty tensor.Tensor) {
+func (a *learner) gradientPenalty(s *tensor.Scope, policy, motion tensor.Tensor) (real, penalty tensor.Tensor) {
 	c := a.cfg
 	if c.DiscriminatorGradientPenaltyScale == 0 || c.DiscriminatorGradientPenaltySamples == "motion" {
 		return a.penalised(s, motion)
 	}
 	at := s.Cat(0, motion, policy)
 	if c.DiscriminatorGradientPenaltySamples == "interpolated" {
-		share := s.Rand(a.core.Gen, tensor.Size(motion, 0), 1)
+		share := s.Rand(a.Gen, tensor.Size(motion, 0), 1)
 		at = s.Add(s.Mul(motion, share), s.Mul(policy, s.ScalarSub(1, share)))
 	}
 	real = a.logits(s, motion)
@@ -109,7 +97,7 @@ func (a *judge) gradientPenalty(s *tensor.Scope, policy, motion tensor.Tensor) (
 
 // penalised returns logits (n, 1) and the gradient penalty, a scalar, at rows (n, M). Perceptrons compute both in one
 // operation (models.Critic); other networks, and those with a mask before them, go through penaltyByAutograd.
-func (a *judge) penalised(s *tensor.Scope, at tensor.Tensor) (logits, penalty tensor.Tensor) {
+func (a *learner) penalised(s *tensor.Scope, at tensor.Tensor) (logits, penalty tensor.Tensor) {
 	if a.cfg.DiscriminatorGradientPenaltyScale == 0 {
 		return a.logits(s, at), s.Scalar(0)
 	}
@@ -123,7 +111,7 @@ func (a *judge) penalised(s *tensor.Scope, at tensor.Tensor) (logits, penalty te
 // penaltyByAutograd returns logits and gradient penalty at rows (n, M), with latents (n, L) behind them if there are
 // any, by differentiating twice, which any network allows: the penalty is itself a function of the weights, so the
 // first derivative is computed with a graph of its own.
-func (a *judge) penaltyByAutograd(s *tensor.Scope, at, latents tensor.Tensor) (logits, penalty tensor.Tensor) {
+func (a *learner) penaltyByAutograd(s *tensor.Scope, at, latents tensor.Tensor) (logits, penalty tensor.Tensor) {
 	at = s.RequireGrad(s.Detach(at))
 	logits = a.logits(s, concatLatents(s, at, latents))
 	square := s.Sum(s.Square(s.Grad(s.Sum(logits), true, at)[0]), -1)
@@ -135,7 +123,7 @@ func (a *judge) penaltyByAutograd(s *tensor.Scope, at, latents tensor.Tensor) (l
 
 // regularise adds the penalties on weights to the discriminator's loss: Σw² of the output layer and of all linear
 // layers, each with its scale.
-func (a *judge) regularise(s *tensor.Scope, loss tensor.Tensor) tensor.Tensor {
+func (a *learner) regularise(s *tensor.Scope, loss tensor.Tensor) tensor.Tensor {
 	c := a.cfg
 	if c.DiscriminatorLogitRegularizationScale == 0 && c.DiscriminatorWeightDecayScale == 0 {
 		return loss
@@ -175,8 +163,8 @@ func parseFeatures(text string) (indices []int, err error) {
 
 // makeMask makes a row (M): 1 for features that the discriminator sees, 0 for masked ones, equal in every frame.
 // Without masked features it makes none.
-func (a *judge) makeMask() error {
-	c, width := a.cfg, a.core.Spaces().AMPObservation.Width()
+func (a *learner) makeMask() error {
+	c, width := a.cfg, a.Spaces().AMPObservation.Width()
 	if width%c.AMPObservationFrames != 0 {
 		return fmt.Errorf("amp: \"amp_observation_frames\" is %d, but an AMP observation has %d values, which are not "+
 			"%d frames of equal width", c.AMPObservationFrames, width, c.AMPObservationFrames)
@@ -206,13 +194,12 @@ func (a *judge) makeMask() error {
 		return fmt.Errorf("amp: \"discriminator_masked_features\" is %q, which leaves the discriminator nothing to see",
 			c.DiscriminatorMaskedFeatures)
 	}
-	s := tensor.NoGrad().On(a.core.Device)
-	a.mask, a.maskScope = tensor.From(s, seen), s
-	return s.Err()
+	a.mask = tensor.From(a.resident, seen)
+	return a.resident.Err()
 }
 
 // masked returns rows (n, M), or rows with latents (n, M+L), whose masked features are 0.
-func (a *judge) masked(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
+func (a *learner) masked(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
 	if a.mask.T == nil || s.Err() != nil {
 		return rows
 	}
@@ -228,11 +215,7 @@ func (a *judge) masked(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
 // each observation has the latent behind it that it is judged by (n × (M+L)). Nothing is learned. The slice is the
 // caller's. Rows of another width are an error.
 func (a *Agent) StyleRewards(ampObservations []float32) (rewards []float32, err error) {
-	err = a.serial.Do(&callStyleRewards, func() error {
-		rewards, err = a.learner.styleRewards(ampObservations)
-		return err
-	})
-	return rewards, err
+	return a.guarded("StyleRewards", func() ([]float32, error) { return a.learner.styleRewards(ampObservations) })
 }
 
 func (a *learner) styleRewards(ampObservations []float32) ([]float32, error) {
@@ -256,9 +239,9 @@ func (a *learner) styleRewards(ampObservations []float32) ([]float32, error) {
 
 // judgedWidth returns the width of what the discriminator reads: AMP observations, with latent_mode "calm" with a
 // latent behind each.
-func (a *judge) judgedWidth() int {
+func (a *learner) judgedWidth() int {
 	if a.cfg.calm() {
-		return a.core.Spaces().AMPObservation.Width() + a.cfg.LatentSize
+		return a.Spaces().AMPObservation.Width() + a.cfg.LatentSize
 	}
-	return a.core.Spaces().AMPObservation.Width()
+	return a.Spaces().AMPObservation.Width()
 }

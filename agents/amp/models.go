@@ -8,7 +8,6 @@ import (
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
-	"github.com/gorl-dev/gorl/tensor"
 )
 
 // Models are AMP's networks. The agent takes them over and closes them.
@@ -74,17 +73,11 @@ func CNNs(sp spaces.Set, cfg models.CNNConfig) Models {
 		of := cfg
 		of.Space, of.Outputs, of.Source, of.OutputGain, of.Initialization = sp.AMPObservation, 1, "", 0,
 			models.Initialization{}
-		d, err := models.NewCNN(of, seed+2)
-		if err != nil {
+		if m.Discriminator, err = models.NewCNN(of, seed+2); err != nil {
 			return fmt.Errorf("amp: discriminator: %w", err)
 		}
-		m.Discriminator = d
-		style, err := models.ValueCNN(sp, cfg, seed+4)
-		if err != nil {
-			return err
-		}
-		m.StyleValue = style
-		return nil
+		m.StyleValue, err = models.ValueCNN(sp, cfg, seed+4)
+		return err
 	})
 }
 
@@ -100,17 +93,12 @@ func Evolvable(sp spaces.Set, policy, value, discriminator description.Architect
 		if m.Policy, m.Value, err = models.EvolvableActorCritic(sp, policy, value, gaussian, seed); err != nil {
 			return err
 		}
-		d, err := models.NewEvolvable(models.EvolvableConfig{Architecture: discriminator, Outputs: 1}, seed+2)
-		if err != nil {
+		if m.Discriminator, err = models.NewEvolvable(models.EvolvableConfig{Architecture: discriminator,
+			Outputs: 1}, seed+2); err != nil {
 			return err
 		}
-		m.Discriminator = d
-		style, err := models.EvolvableValue(sp, value, seed+4)
-		if err != nil {
-			return err
-		}
-		m.StyleValue = style
-		return nil
+		m.StyleValue, err = models.EvolvableValue(sp, value, seed+4)
+		return err
 	})
 }
 
@@ -152,11 +140,6 @@ func (m Models) close() {
 	}
 }
 
-// network is a network in the form that the core takes.
-func network(name string, n models.Network) onpolicy.NamedNetwork {
-	return onpolicy.NamedNetwork{Name: name, Network: n}
-}
-
 // check refuses missing networks, and penalties on weights of a discriminator that does not say which ones they are.
 func (m Models) check(cfg *Config) error {
 	switch {
@@ -176,16 +159,4 @@ func (m Models) check(cfg *Config) error {
 		}
 	}
 	return nil
-}
-
-// probeCritic runs the second critic, if there is one, on one row of zeros.
-func (a *learner) probeCritic(s *tensor.Scope) error {
-	if a.styleValue == nil {
-		return nil
-	}
-	v := a.styleValue.Forward(s, a.ZeroInputs(s))
-	if err := s.Err(); err != nil {
-		return fmt.Errorf("amp: the second critic (StyleValue) does not fit the observations: %w", err)
-	}
-	return a.CheckOutput("the output of the second critic (StyleValue) has", v, 1, "")
 }

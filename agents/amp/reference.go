@@ -3,41 +3,29 @@ package amp
 import (
 	"fmt"
 
-	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/internal/panics"
-	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// motionStore holds the motion that the discriminator compares: reference motion from a source, and the policy's own.
-type motionStore struct {
-	core      onpolicy.Parts
-	cfg       *Config
-	source    MotionSource
-	motionSet *memory.Replay  // the reference motion that minibatches draw from; nil with differences
-	replay    *memory.Replay  // the policy's earlier motion
-	rows      *memory.Packing // how both, and the rollout, keep rows
-}
-
 // collect adds n rows of reference motion to the motion dataset, where they replace the oldest: those that were fetched
 // before the update, or else new ones of the source. With differences there are none to collect.
-func (a *motionStore) collect(s *tensor.Scope, n int) error {
+func (a *learner) collect(s *tensor.Scope, n int) error {
 	if a.cfg.differential() {
 		return nil
 	}
-	rows := a.core.Fetched
+	rows := a.Fetched
 	if rows == nil {
 		var err error
 		if rows, err = a.reference(n); err != nil {
 			return err
 		}
 	}
-	transfer := tensor.NewTransfer(a.core.Device) // not the agent's, which may have the next observations
+	transfer := tensor.NewTransfer(a.Device) // not the agent's, which may have the next observations
 	defer transfer.Close()
 	var sent tensor.Part
 	var err error
 	if a.cfg.calm() { // pairs, (n, 2M)
-		width := 2 * a.core.Spaces().AMPObservation.Width()
+		width := 2 * a.Spaces().AMPObservation.Width()
 		sent, err = tensor.Put(transfer, rows, int64(len(rows)/width), int64(width))
 	} else {
 		sent, err = a.rows.Stage(transfer, rows)
@@ -52,8 +40,8 @@ func (a *motionStore) collect(s *tensor.Scope, n int) error {
 
 // reference asks the source for n rows of reference motion, with latent_mode "calm" for n pairs of rows, and checks
 // them.
-func (a *motionStore) reference(n int) ([]float32, error) {
-	space, each, unit, method := a.core.Spaces().AMPObservation, 1, "rows", "CollectReferenceMotions"
+func (a *learner) reference(n int) ([]float32, error) {
+	space, each, unit, method := a.Spaces().AMPObservation, 1, "rows", "CollectReferenceMotions"
 	collect := a.source.CollectReferenceMotions
 	if a.cfg.calm() { // checkCALM has checked the type
 		each, unit, method = 2, "pairs of rows", "CollectOverlappingMotions"
@@ -61,7 +49,7 @@ func (a *motionStore) reference(n int) ([]float32, error) {
 	}
 	var rows []float32
 	err := panics.Guard(fmt.Sprintf("the source (%T)", a.source), func() (err error) {
-		rows, err = collect(n, a.core.Rng)
+		rows, err = collect(n, a.Rng)
 		return err
 	})
 	if err == nil && len(rows) != n*each*space.Width() {
@@ -79,7 +67,7 @@ func (a *motionStore) reference(n int) ([]float32, error) {
 
 // keepMotions copies the n rows of the motion dataset that the update's collect will replace, so that a rollback can
 // put them back.
-func (a *motionStore) keepMotions(s *tensor.Scope, n int64) {
+func (a *learner) keepMotions(s *tensor.Scope, n int64) {
 	m := a.motionSet
 	if m == nil {
 		return
@@ -87,6 +75,6 @@ func (a *motionStore) keepMotions(s *tensor.Scope, n int64) {
 	length, next := m.Len(), m.Next()
 	n = min(n, m.Capacity())
 	first := min(n, m.Capacity()-next) // the others are at the beginning of the circle
-	a.core.Keep(s, s.Narrow(m.Data(), 0, next, first), s.Narrow(m.Data(), 0, 0, n-first))
-	a.core.OnRollback(func(undo *tensor.Scope) { undo.Fail(m.SetCursor(length, next)) })
+	a.Keep(s, s.Narrow(m.Data(), 0, next, first), s.Narrow(m.Data(), 0, 0, n-first))
+	a.OnRollback(func(undo *tensor.Scope) { undo.Fail(m.SetCursor(length, next)) })
 }

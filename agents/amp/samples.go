@@ -13,23 +13,23 @@ import (
 
 // makeScaler makes the scaler of AMP observations that the settings ask for, whose settings they then have with all
 // defaults.
-func (a *judge) makeScaler() (err error) {
-	c, width := a.cfg, a.core.Spaces().AMPObservation.Width()
+func (a *learner) makeScaler() (err error) {
+	c, width := a.cfg, a.Spaces().AMPObservation.Width()
 	standard, absolute := preprocessors.DefaultScalerConfig(), preprocessors.DefaultMeanAbsConfig()
 	standard.Unbiased = c.Skrl()
 	const prefix = "amp: amp_observation_preprocessor_kwargs"
 	switch kwargs := &c.AMPObservationPreprocessorKwargs; c.AMPObservationPreprocessor {
 	case agents.RunningStandardScaler:
 		if err = onpolicy.MergeScaler(prefix, kwargs, width, &standard); err == nil {
-			a.scaler, err = preprocessors.NewRunningStandardScaler(width, standard, a.core.Device)
+			a.scaler, err = preprocessors.NewRunningStandardScaler(width, standard, a.Device)
 		}
 	case agents.RunningMeanAbsScaler:
 		if err = onpolicy.MergeScaler(prefix, kwargs, width, &absolute); err == nil {
-			a.scaler, err = preprocessors.NewRunningMeanAbsScaler(width, absolute, a.core.Device)
+			a.scaler, err = preprocessors.NewRunningMeanAbsScaler(width, absolute, a.Device)
 		}
 	}
 	if err == nil {
-		a.core.AddScaler(layout.AMPObservationScaler, a.scaler)
+		a.AddScaler(layout.AMPObservationScaler, a.scaler)
 	}
 	return err
 }
@@ -53,7 +53,7 @@ func (a *learner) standardise(s *tensor.Scope) {
 }
 
 // scaled returns rows (n, M), which are numbers, as the discriminator sees them.
-func (a *judge) scaled(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
+func (a *learner) scaled(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
 	if a.scaler == nil {
 		return rows
 	}
@@ -87,8 +87,7 @@ func (a *learner) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, r
 		}
 		return a.scaled(s, t)
 	}
-	policy, replay = first(policy), first(replay)
-	motion = first(motion)
+	policy, replay, motion = first(policy), first(replay), first(motion)
 	if a.scaler == nil { // not the rows of a memory themselves: a gradient is asked for them
 		motion = s.Detach(motion)
 	}

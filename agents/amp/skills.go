@@ -50,16 +50,6 @@ func withEncoder(m Models, name string, encoder func(of models.Network, seed int
 	})
 }
 
-// skills are the latents at the end of observations and their encoder.
-type skills struct {
-	core         onpolicy.Parts
-	cfg          *Config
-	judge        *judge
-	encoder      models.Network // nil without latents
-	middle, half tensor.Tensor  // (A), centre and half width of the action bounds; zero Tensors if not needed
-	unitsScope   *tensor.Scope  // owns middle and half
-}
-
 // latents reports whether observations end with a latent.
 func (c *Config) latents() bool { return c.LatentSize > 0 }
 
@@ -88,22 +78,18 @@ func (c *Config) endsWithLatent(space spaces.Space) bool {
 }
 
 // probeEncoder runs the encoder once, so that a width that does not fit is an error of New.
-func (a *skills) probeEncoder(s *tensor.Scope) error {
-	if !a.cfg.latents() {
-		return nil
-	}
-	if len(a.core.HiddenSizes()) > 0 {
+func (a *learner) probeEncoder(s *tensor.Scope) error {
+	if len(a.HiddenSizes()) > 0 {
 		return errors.New("amp: \"latent_size\" needs networks without memory, which see the latent in every row")
 	}
-	out := a.encoder.Forward(s, models.Inputs{Observations: s.Zeros(1, int64(a.core.Spaces().AMPObservation.Width()))})
-	if err := s.Err(); err != nil {
-		return fmt.Errorf("amp: the encoder does not fit AMP observations %v: %w", a.core.Spaces().AMPObservation, err)
-	}
-	if err := a.core.CheckOutput("the encoder's output has", out, a.cfg.LatentSize, ": \"latent_size\""); err != nil {
+	space := a.Spaces().AMPObservation
+	if err := a.probe(s, "the encoder", fmt.Sprintf("AMP observations %v", space), a.encoder,
+		models.Inputs{Observations: s.Zeros(1, int64(space.Width()))}, a.cfg.LatentSize,
+		": \"latent_size\""); err != nil {
 		return err
 	}
-	in := a.core.ZeroInputs(s)
-	if a.cfg.DiversityLossScale > 0 && a.core.Policy.Evaluate(s, in, a.core.Policy.Mode(s, in)).Mean.T == nil {
+	in := a.ZeroInputs(s)
+	if a.cfg.DiversityLossScale > 0 && a.Policy.Evaluate(s, in, a.Policy.Mode(s, in)).Mean.T == nil {
 		return errors.New("amp: \"diversity_loss_scale\" needs a policy that says the mean of its actions, a " +
 			"Gaussian one; set it to 0")
 	}
@@ -111,13 +97,13 @@ func (a *skills) probeEncoder(s *tensor.Scope) error {
 }
 
 // latentOf returns the end of observations (n, O) as they were observed: z, (n, L).
-func (a *skills) latentOf(s *tensor.Scope, observations tensor.Tensor) tensor.Tensor {
+func (a *learner) latentOf(s *tensor.Scope, observations tensor.Tensor) tensor.Tensor {
 	l := int64(a.cfg.LatentSize)
-	return s.Narrow(observations, 1, int64(a.core.Spaces().Observation.Width())-l, l)
+	return s.Narrow(observations, 1, int64(a.Spaces().Observation.Width())-l, l)
 }
 
 // withLatent returns rows (n, W) whose last L values are replaced by latents (n, L).
-func (a *skills) withLatent(s *tensor.Scope, rows, latents tensor.Tensor) tensor.Tensor {
+func (a *learner) withLatent(s *tensor.Scope, rows, latents tensor.Tensor) tensor.Tensor {
 	if s.Err() != nil {
 		return tensor.Tensor{}
 	}
@@ -141,13 +127,13 @@ func (a *learner) nextValues(s *tensor.Scope) onpolicy.Masks {
 
 // likeness returns z·μ(x), (n, 1), of latents (n, L) and AMP observations as the discriminator sees them (n, M): the
 // logarithm of the encoder's von Mises-Fisher density q(z | x), but for a constant (Peng et al. 2022, eq. 12).
-func (a *skills) likeness(s *tensor.Scope, latents, rows tensor.Tensor) tensor.Tensor {
+func (a *learner) likeness(s *tensor.Scope, latents, rows tensor.Tensor) tensor.Tensor {
 	return s.SumKeep(s.Mul(latents, a.encode(s, rows)), -1)
 }
 
 // encode returns μ(x), (n, L), of AMP observations as the discriminator sees them (n, M): points on the unit sphere.
-func (a *skills) encode(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
-	return unit(s, a.encoder.Forward(s, models.Inputs{Observations: a.judge.masked(s, rows)}))
+func (a *learner) encode(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
+	return unit(s, a.encoder.Forward(s, models.Inputs{Observations: a.masked(s, rows)}))
 }
 
 // unit returns rows (n, L), each divided by its length.
@@ -195,7 +181,7 @@ func (a *learner) skillLosses(s *tensor.Scope, b onpolicy.Batch, e models.Evalua
 
 // clippedMean scales mean actions (n, A) so that the bounds of each dimension are −1 and 1, and clips them to [−1,
 // 1]. A dimension without finite bounds is clipped but not scaled.
-func (a *skills) clippedMean(s *tensor.Scope, mean tensor.Tensor) tensor.Tensor {
+func (a *learner) clippedMean(s *tensor.Scope, mean tensor.Tensor) tensor.Tensor {
 	if a.half.T != nil {
 		mean = s.Div(s.Sub(mean, a.middle), a.half)
 	}
@@ -204,8 +190,8 @@ func (a *skills) clippedMean(s *tensor.Scope, mean tensor.Tensor) tensor.Tensor 
 
 // measureActions computes the scale of clippedMean from the action space. It leaves middle and half zero Tensors if no
 // dimension needs a scale.
-func (a *skills) measureActions() error {
-	space := a.core.Spaces().Action
+func (a *learner) measureActions() error {
+	space := a.Spaces().Action
 	middle, half := make([]float32, space.Width()), make([]float32, space.Width())
 	for j := range half {
 		half[j] = 1
@@ -223,7 +209,6 @@ func (a *skills) measureActions() error {
 	if !needed {
 		return nil
 	}
-	s := tensor.NoGrad().On(a.core.Device)
-	a.middle, a.half, a.unitsScope = tensor.From(s, middle), tensor.From(s, half), s
-	return s.Err()
+	a.middle, a.half = tensor.From(a.resident, middle), tensor.From(a.resident, half)
+	return a.resident.Err()
 }

@@ -5,8 +5,10 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/exclusive"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -31,7 +33,7 @@ func (a *learner) countPoorSteps() {
 	a.StageRecord = func(t agents.Transition) error {
 		w.allocate(a.NumEnvs())
 		for i := range w.over {
-			w.over[i] = t.Terminated[i] || t.Truncated[i] || t.Invalid != nil && t.Invalid[i]
+			w.over[i] = t.Terminated[i] || t.Truncated[i] || len(t.Invalid) > 0 && t.Invalid[i]
 		}
 		return stage(t)
 	}
@@ -42,8 +44,13 @@ func (a *learner) countPoorSteps() {
 		if s.Err() == nil {
 			s.Fail(tensor.Read(style, w.style))
 		}
-		if s.Err() == nil {
-			w.count(a.cfg.TerminationStyleReward)
+		if s.Err() != nil {
+			return
+		}
+		for i, x := range w.style {
+			if w.poor[i]++; w.over[i] || !(float64(x) < a.cfg.TerminationStyleReward) {
+				w.poor[i] = 0
+			}
 		}
 	}
 }
@@ -56,37 +63,21 @@ func (w *termination) allocate(n int) {
 	}
 }
 
-// count updates the counts by the style rewards of the step recorded last.
-func (w *termination) count(threshold float64) {
-	for i, x := range w.style {
-		if w.over[i] || !(float64(x) < threshold) {
-			w.poor[i] = 0
-			continue
-		}
-		w.poor[i]++
-	}
-}
-
 // Terminates implements [agents.Terminator]: it reports whether termination_style_reward is set.
 func (a *Agent) Terminates() bool { return a.learner.termination != nil }
 
 // Terminations implements [agents.Terminator]: it names the environments whose style reward has been below
 // termination_style_reward in the last termination_steps steps of the episode.
 func (a *Agent) Terminations() (ends []bool) {
-	a.serial.TryDo(&callTerminations, func() {
+	onpolicy.TryDo(a.serial, new(exclusive.Method("Terminations")), func() {
 		if l := a.learner; l.termination != nil && l.Training() {
-			ends = l.termination.end(int64(l.cfg.TerminationSteps))
+			ends = l.termination.ends
+			for i, n := range l.termination.poor {
+				ends[i] = n >= int64(l.cfg.TerminationSteps)
+			}
 		}
 	})
 	return ends
-}
-
-// end returns a mask (N,) of the environments whose count has reached steps.
-func (w *termination) end(steps int64) []bool {
-	for i, n := range w.poor {
-		w.ends[i] = n >= steps
-	}
-	return w.ends
 }
 
 // ResetHidden implements [agents.Recurrent]. In training it also resets the counts of poor steps.

@@ -69,19 +69,15 @@ func (a *learner) Update(ctx context.Context) error {
 func (a *learner) reward(s *tensor.Scope) tensor.Tensor {
 	all, to := a.Rollout.Rows("amp_observations"), a.Rollout.Rows("style_rewards")
 	a.Portions(s, a.rows.Packed(), int64(a.Rollout.Steps()*a.Rollout.Envs()), func(s *tensor.Scope, span memory.Span) {
-		rows, rewards := all, to
-		if a.rows.Packed() {
-			rows, rewards = a.rows.Float32(s, s.Narrow(all, 0, span.Start, span.Len)), s.Narrow(to, 0, span.Start,
-				span.Len)
-		}
-		rows = concatLatents(s, a.scaled(s, rows), a.conditionOf(s, a.Rollout.Rows("observations")))
-		s.Copy(rewards, a.styleReward(s, a.logits(s, rows)))
+		rows := a.scaled(s, a.rows.Float32(s, s.Narrow(all, 0, span.Start, span.Len)))
+		rows = concatLatents(s, rows, a.conditionOf(s, a.Rollout.Rows("observations")))
+		s.Copy(s.Narrow(to, 0, span.Start, span.Len), a.styleReward(s, a.logits(s, rows)))
 	})
 	return a.Rollout.Tensor("style_rewards")
 }
 
 // styleReward returns the style reward (n, 1) of logits (n, 1).
-func (a *judge) styleReward(s *tensor.Scope, logits tensor.Tensor) tensor.Tensor {
+func (a *learner) styleReward(s *tensor.Scope, logits tensor.Tensor) tensor.Tensor {
 	switch a.cfg.DiscriminatorLoss {
 	case "lsgan": // max(0, 1 − ¼(d − 1)²), Peng et al. 2021, eq. 7
 		return s.ClampMin(s.ScalarSub(1, s.MulScalar(s.Square(s.AddScalar(logits, -1)), 0.25)), 0)

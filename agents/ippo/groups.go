@@ -167,8 +167,9 @@ func perName(key string, value any, seats, groups []string) (map[string]any, err
 			known++
 		}
 	}
-	missing := slices.DeleteFunc(slices.Clone(seats), func(name string) bool { _, ok := given[name]; return ok })
-	if slices.IndexFunc(groups, func(name string) bool { _, ok := given[name]; return !ok }) < 0 {
+	has := func(name string) bool { _, ok := given[name]; return ok }
+	missing := slices.DeleteFunc(slices.Clone(seats), has)
+	if len(slices.DeleteFunc(slices.Clone(groups), has)) == 0 {
 		missing = nil
 	}
 	switch {
@@ -242,23 +243,15 @@ func namesIn(dict map[string]any) spaces.Set {
 // Dict returns the agent's settings with all defaults, from which [New] makes it again. Settings that differ between
 // groups are dictionaries by group.
 func (a *Agent) Dict() map[string]any {
-	all := map[string]any{}
-	for i, member := range a.List {
-		for key, value := range config.Dict(member.(*ppo.Agent).Settings()) {
-			if i == 0 {
-				all[key] = map[string]any{}
-			}
-			all[key].(map[string]any)[a.Names[i]] = value
+	all := config.Dict(a.List[0].(*ppo.Agent).Settings())
+	for key, first := range all {
+		values, same := map[string]any{}, true
+		for i, member := range a.List {
+			value := config.Dict(member.(*ppo.Agent).Settings())[key]
+			values[a.Names[i]], same = value, same && reflect.DeepEqual(value, first)
 		}
-	}
-	for key, value := range all {
-		values := value.(map[string]any)
-		first, same := values[a.Names[0]], true
-		for _, x := range values {
-			same = same && reflect.DeepEqual(x, first)
-		}
-		if same {
-			all[key] = first
+		if !same {
+			all[key] = values
 		}
 	}
 	all["parameter_sharing"] = a.sharing()

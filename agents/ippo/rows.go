@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/internal/joint"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -118,19 +119,19 @@ func (g *rows) record(n int, t agents.Transition, active []bool, next, final []f
 		over := t.Terminated[game] || t.Truncated[game]
 		for row := game * k; row < (game+1)*k; row++ {
 			g.idle[row], g.nextIdle[row] = !g.idle[row], !g.nextIdle[row]
-			g.invalid[row] = t.Invalid != nil && t.Invalid[game]
+			g.invalid[row] = len(t.Invalid) > 0 && t.Invalid[game]
 			if over && !g.terminated[row] && !g.truncated[row] { // it was out
 				g.terminated[row], g.truncated[row] = t.Terminated[game], t.Truncated[game]
 			}
 			own := g.terminated[row] || g.truncated[row]
 			ended = ended || own
-			g.finalUnknown[row] = over && t.FinalUnknown != nil && t.FinalUnknown[game] ||
+			g.finalUnknown[row] = over && len(t.FinalUnknown) > 0 && t.FinalUnknown[game] ||
 				own && !over && !g.nextIdle[row]
 		}
 		source := t.NextObservations
 		if over {
 			source = t.FinalObservations
-			missing = missing || len(source) == 0 && !(t.FinalUnknown != nil && t.FinalUnknown[game])
+			missing = missing || len(source) == 0 && !(len(t.FinalUnknown) > 0 && t.FinalUnknown[game])
 		}
 		if len(source) > 0 {
 			take(g.observation, game, g.final, source)
@@ -206,11 +207,9 @@ func (s *state) record(n int, t agents.Transition, active []bool) (next, final [
 	}
 	for game := range n {
 		s.write(s.next, game, t.NextStates, t.NextObservations, t.Seats.Active)
-		over := t.Terminated[game] || t.Truncated[game]
-		switch {
-		case !over:
+		if !t.Terminated[game] && !t.Truncated[game] {
 			s.write(s.final, game, t.NextStates, t.NextObservations, active)
-		case len(t.FinalObservations) > 0:
+		} else if len(t.FinalObservations) > 0 {
 			s.write(s.final, game, t.FinalStates, t.FinalObservations, active)
 		}
 	}
@@ -225,7 +224,7 @@ func (a *Agent) Act(in agents.Observation) ([]float32, error) {
 			return nil, err
 		}
 	}
-	if err := a.CheckObservation(in, a.games, a.spaces); err != nil {
+	if err := joint.CheckObservation(a.Package, in, a.games, a.spaces); err != nil {
 		return nil, err
 	}
 	states := a.shared.observe(a.games, in)
@@ -251,7 +250,7 @@ func (a *Agent) Record(t agents.Transition) error {
 		t.FinalObservations = nil // PPO says that they are missing if it needs them
 	}
 	if err := errors.Join(t.Seats.Check(a.games, len(a.spaces.Seats)),
-		a.CheckTransition(t, a.games, a.spaces)); err != nil {
+		joint.CheckTransition(a.Package, t, a.games, a.spaces)); err != nil {
 		return err
 	}
 	next, final := a.shared.record(a.games, t, a.active)

@@ -1,7 +1,6 @@
 package ppo
 
 import (
-	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
@@ -51,9 +50,4 @@ func Evolvable(sp spaces.Set, policy, value description.Architecture, gaussian m
 	return Models{Make: func(seed int64) (models.Policy, models.Network, error) {
 		return models.EvolvableActorCritic(sp, policy, value, gaussian, seed)
 	}}
-}
-
-func (m Models) close() {
-	onpolicy.CloseFree(m.Policy)
-	onpolicy.CloseFree(m.Value)
 }

@@ -205,8 +205,8 @@ func TestCheckpointsOfOtherNetworks(t *testing.T) {
 	perceptron := newRecurrent(t, MLPs(plain, []int{8}, "tanh"), nil)
 	narrow, wide := evolvable(architecture(8)), evolvable(architecture(12, 8))
 	for want, pair := range map[string][2]*Agent{
-		"policy network has recurrent layers (policy/gru.weight_hh_l1), this agent's has none": {perceptron, recurrent},
-		"policy network has no recurrent layers, this agent's has (policy/gru.weight_hh_l1)":   {recurrent, perceptron},
+		`the array "policy/gru.bias_hh_l0", which this agent has not; make the agent`: {perceptron, recurrent},
+		`no array "policy/gru.weight_ih_l0", which this agent has; make the agent`:    {recurrent, perceptron},
 		"network is 4→[12 8] tanh, this agent's 4→[8] tanh; make the agent from the checkpoint's architecture": {
 			narrow, wide},
 		"the checkpoint's policy network is 4→[12 8] tanh, this agent's has no architecture": {perceptron, wide},

@@ -49,11 +49,8 @@ func (a Architecture) Validate() error {
 	if err := a.validateMemory(); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(a.Parts, func(p Part) bool { return len(p.Picture) > 0 }) {
-		return nil
-	}
-	// Whether convolutions fit their pictures depends on every layer before them. Widths checks that for a network with
-	// one output.
+	// Whether layers fit what they read depends on every layer before them. Widths checks that for a network with one
+	// output.
 	if _, err := a.Network(1, "").Widths(); err != nil {
 		return fmt.Errorf("description: the architecture %v: %w", a, err)
 	}
@@ -74,19 +71,12 @@ func (a Architecture) validateMemory() error {
 	if err := r.Validate(features); err != nil {
 		return err
 	}
-	if r.HiddenSize > MaxLayerWidth || r.Layers > maxRecurrentLayers {
-		return fmt.Errorf("description: a %s of %d values in %d layers; want at most %d values in %d layers", r.Kind,
-			r.HiddenSize, r.Layers, MaxLayerWidth, maxRecurrentLayers)
-	}
 	if r.Frames > 0 && a.Latent > 0 {
 		return fmt.Errorf("description: a %s over %d frames reads the observation itself; the latent is %d, make it 0",
 			r.Kind, r.Frames, a.Latent)
 	}
 	return nil
 }
-
-// maxRecurrentLayers limits the layers of a stack; no useful stack has as many.
-const maxRecurrentLayers = 64
 
 // validate checks the part by itself. The name becomes part of parameters' names, in which a slash separates the
 // sections of a snapshot.

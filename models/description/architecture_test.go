@@ -54,13 +54,13 @@ func TestArchitectureRefuses(t *testing.T) {
 		"head: layer 1 has width": func(a *Architecture) { a.Head.Hidden[1] = 0 },
 		"2 hidden layers and 1":   func(a *Architecture) { a.Head.Activations = []string{"relu"} },
 
-		"picture: the latent is 0":            func(a *Architecture) { a.Parts, a.Latent = a.Parts[:1], 0 },
-		"picture: whose product is that":      func(a *Architecture) { a.Parts[0].Picture = []int{24, 20, 4} },
-		"picture: without convolutions":       func(a *Architecture) { a.Parts[0].Convolutions = nil },
-		"picture: stride are 1 to":            func(a *Architecture) { a.Parts[0].Convolutions[1].Stride = 0 },
-		"picture: is too small for it":        func(a *Architecture) { a.Parts[0].Convolutions[1].Kernel = 5 },
-		"picture: recurrent layer of the":     func(a *Architecture) { a.Recurrent.Kind = "gruu" },
-		"picture: want at most 1048576 value": func(a *Architecture) { a.Recurrent.Layers = 1 << 40 },
+		"picture: the latent is 0":         func(a *Architecture) { a.Parts, a.Latent = a.Parts[:1], 0 },
+		"picture: whose product is that":   func(a *Architecture) { a.Parts[0].Picture = []int{24, 20, 4} },
+		"picture: without convolutions":    func(a *Architecture) { a.Parts[0].Convolutions = nil },
+		"picture: stride are 1 to":         func(a *Architecture) { a.Parts[0].Convolutions[1].Stride = 0 },
+		"picture: is too small for it":     func(a *Architecture) { a.Parts[0].Convolutions[1].Kernel = 5 },
+		"picture: recurrent layer of the":  func(a *Architecture) { a.Recurrent.Kind = "gruu" },
+		"picture: want 1 to 1048576 value": func(a *Architecture) { a.Recurrent.Layers = 1 << 40 },
 	} {
 		a := architecture(t, dict(), []int{16}, 8, []int{64, 32}, "tanh")
 		want, picture := strings.CutPrefix(want, "picture: ")

@@ -29,9 +29,9 @@ func (l RecurrentLayer) Validate(width int) error {
 	switch {
 	case l.Kind != GRU && l.Kind != LSTM && l.Kind != RNN:
 		return fmt.Errorf("description: a recurrent layer of the kind %q; want %s, %s or %s", l.Kind, GRU, LSTM, RNN)
-	case l.HiddenSize < 1 || l.Layers < 1:
-		return fmt.Errorf("description: a %s of %d values in %d layers: both must be positive", l.Kind, l.HiddenSize,
-			l.Layers)
+	case l.HiddenSize < 1 || l.Layers < 1 || l.HiddenSize > MaxLayerWidth || l.Layers > maxLayers:
+		return fmt.Errorf("description: a %s of %d values in %d layers; want 1 to %d values in 1 to %d layers", l.Kind,
+			l.HiddenSize, l.Layers, MaxLayerWidth, maxLayers)
 	case l.Frames < 0 || l.Frames > 0 && width%l.Frames != 0:
 		return fmt.Errorf("description: a %s over %d frames, but the rows have %d values, which do not divide into "+
 			"as many frames of equal width", l.Kind, l.Frames, width)

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/joint"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
@@ -38,11 +40,6 @@ type Collector struct {
 	resetErr error             // of the last ResetHidden, which has no error result
 }
 
-func newCollector(c *Core, v *Values) *Collector {
-	return &Collector{Core: c, RepeatMemories: c.Config.Skrl(), values: v,
-		step: tensor.NoGrad().On(c.Device).Layers(c.Precision)}
-}
-
 // allocate makes the rows that every step writes, once.
 func (c *Collector) allocate() {
 	if len(c.rewards) != c.numEnvs {
@@ -68,12 +65,11 @@ func (c *Collector) actStep(in agents.Observation) ([]float32, error) {
 		}
 	}
 	c.allocate()
-	if err := cmp.Or(
-		c.checkRows("observations", len(in.Observations), c.spaces.Observation.Width()),
-		c.checkRows("states", len(in.States), c.spaces.State.Width()),
-		c.checkMasks(in.ActionMasks),
-	); err != nil {
+	if err := joint.CheckObservation(strings.ToLower(c.name), in, c.numEnvs, c.spaces); err != nil {
 		return nil, err
+	}
+	if err := c.spaces.CheckMasks(in.ActionMasks, c.numEnvs); err != nil {
+		return nil, c.errorf("%w", err)
 	}
 	if c.resetErr != nil {
 		return nil, c.errorf("ResetHidden: %w", c.resetErr)
@@ -87,29 +83,35 @@ func (c *Collector) actStep(in agents.Observation) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !c.training {
-		inputs := c.Inputs(s, obs, state)
-		inputs.ActionMask = c.sendMasks(s, in.ActionMasks)
+	inputs := c.Inputs(s, obs, state)
+	if len(in.ActionMasks) > 0 {
+		inputs.ActionMask = tensor.From(s, in.ActionMasks, int64(c.numEnvs), int64(c.spaces.ActionMask.Width()))
+	}
+	var executed tensor.Tensor
+	if c.training {
+		c.store(s, "observations", obs)
+		c.store(s, "states", state)
+		c.store(s, "action_masks", inputs.ActionMask)
+		c.storeStates(s)
+		executed = c.drawActions(s, inputs, in.ActionMasks)
+		c.values.recordStep(s, inputs)
+		c.repeatMistake(s)
+		c.acted = true
+	} else {
 		var gen *tensor.Generator
 		if c.sampling {
 			gen = c.evaluationDraws(s)
 		}
-		return c.actions, c.explain(c.read(s, c.ask(s, inputs, gen).Executed, in.ActionMasks), inputs)
+		executed = c.ask(s, inputs, gen).Executed
 	}
-	s.Copy(c.Rollout.Row("observations"), obs)
-	if state.T != nil {
-		s.Copy(c.Rollout.Row("states"), state)
-	}
-	inputs := c.Inputs(s, obs, state)
-	if inputs.ActionMask = c.sendMasks(s, in.ActionMasks); inputs.ActionMask.T != nil {
-		s.Copy(c.Rollout.Row("action_masks"), inputs.ActionMask)
-	}
-	c.storeStates(s)
-	executed := c.drawActions(s, inputs, in.ActionMasks)
-	c.values.recordStep(s, inputs)
-	c.repeatMistake(s)
-	c.acted = true
 	return c.actions, c.explain(c.read(s, executed, in.ActionMasks), inputs)
+}
+
+// store writes x, unless it is a zero Tensor, into a field of the present step.
+func (c *Collector) store(s *tensor.Scope, field string, x tensor.Tensor) {
+	if x.T != nil {
+		s.Copy(c.Rollout.Row(field), x)
+	}
 }
 
 // explain returns the error of an Act. If discrete actions could not be drawn because the policy's outputs for these
@@ -260,31 +262,6 @@ func (c *Collector) read(s *tensor.Scope, actions tensor.Tensor, masks []float32
 	}
 	if err := c.spaces.CheckAllowed(c.actions, masks); err != nil {
 		return c.errorf("the policy %T does not apply Inputs.ActionMask: %w", c.Policy, err)
-	}
-	return nil
-}
-
-// checkMasks returns an error unless there is a valid action mask for each environment, or none if the spaces have no
-// masks.
-func (c *Core) checkMasks(masks []float32) error {
-	if err := c.spaces.CheckMasks(masks, c.numEnvs); err != nil {
-		return c.errorf("%w", err)
-	}
-	return nil
-}
-
-// sendMasks returns action masks as a tensor (N, K) on the device. It is a zero Tensor if there are none.
-func (c *Core) sendMasks(s *tensor.Scope, masks []float32) tensor.Tensor {
-	if len(masks) == 0 {
-		return tensor.Tensor{}
-	}
-	return tensor.From(s, masks, int64(c.numEnvs), int64(c.spaces.ActionMask.Width()))
-}
-
-// checkRows returns an error if a batch does not have one row of width values an environment.
-func (c *Core) checkRows(what string, got, width int) error {
-	if want := c.numEnvs * width; got != want {
-		return c.errorf("%s have %d values, want %d (%d environments × %d)", what, got, want, c.numEnvs, width)
 	}
 	return nil
 }

@@ -57,29 +57,23 @@ func (a *archive) apply() error {
 	return nil
 }
 
-// integer carries a number that must not be negative, and returns it.
-func (a *archive) integer(n int64, path ...string) int64 {
+// carryNumber carries a number with the method of the snapshot that reads it, and returns it.
+func carryNumber[T any](a *archive, n T, get func(path ...string) (T, error), path []string) T {
 	if !a.reading {
 		a.put(n, path)
 		return n
 	}
-	n, err := a.snap.Int(path...)
-	if err == nil && n < 0 {
-		err = fmt.Errorf("the checkpoint's %q is %d", strings.Join(path, "."), n)
-	}
+	n, err := get(path...)
 	a.fail(err)
 	return n
 }
 
-// float carries a number, and returns it.
-func (a *archive) float(x float64, path ...string) float64 {
-	if !a.reading {
-		a.put(x, path)
-		return x
+// integer carries a number that must not be negative, and returns it.
+func (a *archive) integer(n int64, path ...string) int64 {
+	if n = carryNumber(a, n, a.snap.Int, path); n < 0 {
+		a.fail(fmt.Errorf("the checkpoint's %q is %d", strings.Join(path, "."), n))
 	}
-	x, err := a.snap.Float(path...)
-	a.fail(err)
-	return x
+	return n
 }
 
 // put writes a value.

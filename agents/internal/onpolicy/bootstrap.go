@@ -33,13 +33,6 @@ type Values struct {
 	critics []*Critic // Estimator and Options.Critics
 }
 
-func newValues(c *Core, o Options) *Values {
-	v := &Values{Core: c, Estimator: &Critic{Name: layout.Value, Network: o.Value, Values: "values",
-		Final: "final_values"}}
-	v.critics = append([]*Critic{v.Estimator}, o.Critics...)
-	return v
-}
-
 // computed lists the fields of the rollout that every update computes. Among them are the values of critics that are
 // computed for the whole rollout at once.
 func (c *Values) computed() []string {
@@ -150,14 +143,11 @@ func (c *Collector) FinalValues(s *tensor.Scope, k *Critic) {
 // valuesOfStep returns a critic's values (n, 1) of the observations for which the actions of step t were chosen. rows
 // are the environments; a zero Tensor stands for all.
 func (c *Values) valuesOfStep(s *tensor.Scope, k *Critic, t int, rows tensor.Tensor) tensor.Tensor {
+	at := func(field string) tensor.Tensor { return pickRows(s, c.Rollout.At(field, t), rows) }
 	if c.stepwise(k) {
-		return pickRows(s, c.Rollout.At(k.Values, t), rows)
+		return at(k.Values)
 	}
-	var state tensor.Tensor
-	if c.spaces.State.Width() > 0 {
-		state = pickRows(s, c.Rollout.At("states", t), rows)
-	}
-	return c.estimateValues(s, k, pickRows(s, c.Rollout.At("observations", t), rows), state, tensor.Tensor{})
+	return c.estimateValues(s, k, at("observations"), c.ifAny("states", at), tensor.Tensor{})
 }
 
 // NextValue returns the values (N, 1) of the next observations of the step being recorded, as skrl computes them:
@@ -178,19 +168,9 @@ func (c *Values) FillValues(s *tensor.Scope, k *Critic) {
 	if c.stepwise(k) {
 		return
 	}
-	all := c.rows()
-	c.Portions(s, c.packed(), all, func(s *tensor.Scope, rows memory.Span) {
-		cut := func(field string) tensor.Tensor {
-			if rows.Len == all {
-				return c.Rollout.Rows(field)
-			}
-			return s.Narrow(c.Rollout.Rows(field), 0, rows.Start, rows.Len)
-		}
-		var state tensor.Tensor
-		if c.spaces.State.Width() > 0 {
-			state = cut("states")
-		}
-		s.Copy(cut(k.Values), c.estimateValues(s, k, cut("observations"), state, tensor.Tensor{}))
+	c.Portions(s, c.packed(), c.rows(), func(s *tensor.Scope, rows memory.Span) {
+		cut := func(field string) tensor.Tensor { return s.Narrow(c.Rollout.Rows(field), 0, rows.Start, rows.Len) }
+		s.Copy(cut(k.Values), c.estimateValues(s, k, cut("observations"), c.ifAny("states", cut), tensor.Tensor{}))
 	})
 }
 

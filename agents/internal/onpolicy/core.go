@@ -234,23 +234,8 @@ type Random struct {
 	offset int64 // added to seeds, so that each rank draws its own numbers
 }
 
-// newRandom returns sequences that start must be called for. offset is added to all seeds.
-func newRandom(offset int64) *Random {
-	r := &Random{pcg: new(rand.PCG), offset: offset}
-	r.Rng = rand.New(r.pcg)
-	return r
-}
-
 // Reseed starts both random sequences from seed.
 func (r *Random) Reseed(seed int64) error {
 	r.pcg.Seed(uint64(seed+r.offset), pcgStream)
 	return r.Gen.Seed((seed + r.offset) ^ generatorStream)
-}
-
-// start makes the device's random sequence and starts both from seed.
-func (c *Core) start(seed int64) (err error) {
-	if c.Gen, err = tensor.NewGenerator(0, c.Device); err != nil {
-		return err
-	}
-	return c.Reseed(seed)
 }

@@ -155,21 +155,17 @@ func (c *State) checkDescription(d description.Policy, snap *checkpoint.Snapshot
 // probable.
 func same(d description.Policy, x, y, outputs []float32) bool {
 	const tolerance = 2e-3
-	if d.Distribution.Kind != description.Categorical {
-		for i := range x {
-			if math.Abs(float64(x[i]-y[i])) > tolerance*(1+math.Abs(float64(y[i]))) {
-				return false
-			}
-		}
-		return true
-	}
-	for i, n := range d.Action.NVec {
-		k := int(y[i])
-		if k < 0 || k >= n ||
-			math.Abs(float64(outputs[k]-outputs[int(x[i])])) > tolerance*(1+math.Abs(float64(outputs[k]))) {
+	far := func(a, b float32) bool { return math.Abs(float64(a-b)) > tolerance*(1+math.Abs(float64(b))) }
+	categorical, first := d.Distribution.Kind == description.Categorical, 0
+	for i := range x {
+		switch k := int(y[i]); {
+		case !categorical && far(x[i], y[i]):
 			return false
+		case categorical && (k < 0 || k >= d.Action.NVec[i] || far(outputs[first+int(x[i])], outputs[first+k])):
+			return false
+		case categorical:
+			first += d.Action.NVec[i]
 		}
-		outputs = outputs[n:]
 	}
 	return true
 }

@@ -1,7 +1,6 @@
 package onpolicy
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -30,20 +29,15 @@ func (c *Collector) evaluationDraws(s *tensor.Scope) *tensor.Generator {
 	if c.drawing {
 		return c.draws
 	}
-	var err error
-	if c.draws == nil {
+	state, err := c.Gen.State()
+	if err == nil && c.draws == nil {
 		c.draws, err = tensor.NewGenerator(0, c.Device)
-	}
-	var state []byte
-	if err == nil {
-		state, err = c.Gen.State()
 	}
 	if err == nil {
 		err = c.draws.SetState(state)
 	}
-	if c.drawing = err == nil; err != nil {
-		s.Fail(err)
-	}
+	c.drawing = err == nil
+	s.Fail(err)
 	return c.draws
 }
 
@@ -109,15 +103,13 @@ func (c *Collector) resetEnded(t agents.Transition) error {
 	if len(c.hiddens) == 0 || c.numEnvs == 0 {
 		return nil
 	}
-	if err := errors.Join(
-		c.checkRows("terminated flags", len(t.Terminated), 1), c.checkRows("truncated flags", len(t.Truncated), 1),
-		c.checkMarks(t),
-	); err != nil {
-		return err
+	if n := c.numEnvs; len(t.Terminated) != n || len(t.Truncated) != n || len(t.Invalid) > 0 && len(t.Invalid) != n {
+		return c.errorf("there are %d terminated flags, %d truncated flags and %d marks of invalid transitions, want "+
+			"%d of each (nil: no marks)", len(t.Terminated), len(t.Truncated), len(t.Invalid), n)
 	}
 	going := make([]bool, c.numEnvs)
 	for i := range going {
-		going[i] = !t.Terminated[i] && !t.Truncated[i] && (t.Invalid == nil || !t.Invalid[i])
+		going[i] = !t.Terminated[i] && !t.Truncated[i] && (len(t.Invalid) == 0 || !t.Invalid[i])
 	}
 	c.Transfer.Begin()
 	flags, err := c.stageFlags(going)

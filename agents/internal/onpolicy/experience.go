@@ -60,6 +60,14 @@ func (x *Experience) recorded() []string {
 	return names
 }
 
+// ifAny returns what get returns for a field of the rollout, or a zero Tensor if the rollout has no such field.
+func (x *Experience) ifAny(field string, get func(field string) tensor.Tensor) tensor.Tensor {
+	if !slices.ContainsFunc(x.Rollout.Fields(), func(f memory.Field) bool { return f.Name == field }) {
+		return tensor.Tensor{}
+	}
+	return get(field)
+}
+
 // rows returns the number of rows of the rollout, T·N.
 func (x *Experience) rows() int64 { return int64(x.Rollout.Steps() * x.Rollout.Envs()) }
 
@@ -69,13 +77,18 @@ func (x *Experience) Valid(s *tensor.Scope) tensor.Tensor {
 	if !slices.Contains(recorded, true) {
 		return tensor.Tensor{}
 	}
-	valid := make([]int64, 0, len(recorded))
-	for i, bad := range recorded {
-		if !bad {
-			valid = append(valid, int64(i))
+	return tensor.From(s, unset(len(recorded), func(i int) bool { return recorded[i] }))
+}
+
+// unset returns the numbers below n that skip is false for.
+func unset(n int, skip func(i int) bool) []int64 {
+	list := make([]int64, 0, n)
+	for i := range n {
+		if !skip(i) {
+			list = append(list, int64(i))
 		}
 	}
-	return tensor.From(s, valid)
+	return list
 }
 
 // ValidRows returns the rows (n, W) of a field of the rollout that show a transition.
@@ -99,12 +112,7 @@ func (x *Experience) learnable(s *tensor.Scope, rows tensor.Tensor) tensor.Tenso
 		s.Fail(err)
 		return tensor.Tensor{}
 	}
-	keep := make([]int64, 0, len(index))
-	for i, row := range index {
-		if !x.invalid[row] {
-			keep = append(keep, int64(i))
-		}
-	}
+	keep := unset(len(index), func(i int) bool { return x.invalid[index[i]] })
 	if len(keep) == len(index) {
 		return tensor.Tensor{}
 	}

@@ -1,6 +1,7 @@
 package onpolicy
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/gorl-dev/gorl/internal/devicename"
@@ -106,9 +107,7 @@ func (g *graphs) drop() (err error) {
 	for _, r := range g.list {
 		r.rows.Reset()
 		r.learning.Reset()
-		if e := r.graph.Drop(); e != nil {
-			err = e
-		}
+		err = cmp.Or(err, r.graph.Drop())
 		r.size, r.order, r.moved, r.warm = 0, tensor.Tensor{}, tensor.Tensor{}, false
 	}
 	g.scope.Reset()

@@ -13,9 +13,7 @@ import (
 type hiddenStates struct {
 	hiddens   []*hidden
 	joined    bool          // policy and value network share a trunk
-	steps     int           // T
 	length    int           // L, the number of steps of a sequence
-	envs      int           // N, 0 before Bind
 	firstRows tensor.Tensor // the rows with which the rollout's sequences begin
 	stepRows  tensor.Tensor // (L, 1), how far behind them the sequences' steps are
 }
@@ -24,7 +22,7 @@ type hiddenStates struct {
 func (m *hiddenStates) countBegun(n int) int { return (n + m.length - 1) / m.length }
 
 // countSequences returns how many sequences a rollout has.
-func (m *hiddenStates) countSequences() int { return m.steps / m.length * m.envs }
+func (c *Core) countSequences() int { return c.Config.Rollouts / c.length * c.numEnvs }
 
 // hidden is the memory of one network: a row of its state an environment.
 type hidden struct {
@@ -89,7 +87,6 @@ func (c *hiddenStates) HiddenSizes() map[string]int {
 // allocateHidden makes the states, which start as zeros, and the first rows of the sequences. Sequence q = i·N + e is
 // the i-th one of environment e.
 func (c *Core) allocateHidden() {
-	c.hiddenStates.envs = c.numEnvs
 	n, l := int64(c.numEnvs), int64(c.length)
 	for _, h := range c.hiddens {
 		for _, x := range []*tensor.Tensor{&h.now, &h.after, &h.evaluation} {

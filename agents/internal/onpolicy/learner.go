@@ -21,8 +21,7 @@ type Learner struct {
 	// NoReplays switches off graphs.go. Tests set it if they give each minibatch rows of their own.
 	NoReplays bool
 
-	optimizers []namedOptimizer
-	segments   []tensor.Group // the flat range of each network
+	optimizers []named[*tensor.Optimizer]
 	undo       []func(s *tensor.Scope)
 	statistics []tensor.Tensor // those of all scalers when the update began, one after the other
 	rewards    tensor.Tensor   // the rollout's when the update began
@@ -36,7 +35,7 @@ type Learner struct {
 
 func newLearner(c *Core) *Learner {
 	l := &Learner{Core: c, Rates: &Rates{Core: c}, none: c.resident.Zeros(), stdDev: c.resident.Zeros(),
-		outliers: outlierCheck{Core: c}}
+		outliers: outlierCheck{c, map[string]bool{}}}
 	l.Batches = &Batches{Core: c, Shuffle: func(s *tensor.Scope, n int64) tensor.Tensor { return s.RandPerm(c.Gen, n) }}
 	if c.Precision == tensor.Float16 {
 		l.gradients = newGradientScaler()
@@ -47,7 +46,7 @@ func newLearner(c *Core) *Learner {
 // close releases what only the learner holds. It may be called twice.
 func (c *Learner) close() {
 	for _, o := range c.optimizers {
-		o.Close()
+		o.of.Close()
 	}
 	c.graphs.close()
 	tensor.Free(c.order)
@@ -91,9 +90,9 @@ func (c *Learner) keepState(s *tensor.Scope) {
 	c.undo = nil
 	c.Keep(s, c.Flat.Values)
 	for _, o := range c.optimizers {
-		c.Keep(s, o.ExpAvg, o.ExpAvgSq)
-		steps := o.Steps
-		c.OnRollback(func(*tensor.Scope) { o.Steps = steps })
+		c.Keep(s, o.of.ExpAvg, o.of.ExpAvgSq)
+		steps := o.of.Steps
+		c.OnRollback(func(*tensor.Scope) { o.of.Steps = steps })
 	}
 	c.rewards = c.Keep(s, c.Rollout.Tensor("rewards"), c.Rollout.Tensor("values"))[0]
 	c.statistics = c.Keep(s, c.allStatistics()...)

@@ -106,7 +106,7 @@ func (g *graphs) runPass(ctx context.Context, s *tensor.Scope, c *Learner, epoch
 		}
 		s.Copy(r.order, s.Narrow(order, 0, span.Start, span.Len))
 		for _, o := range c.optimizers {
-			o.Advance(s)
+			o.of.Advance(s)
 		}
 		if err := s.Err(); err != nil {
 			return err
@@ -177,9 +177,12 @@ func (c *Batches) Epoch(s *tensor.Scope, epoch int) iter.Seq[Batch] {
 // that is reset for each minibatch, so that only one minibatch of pictures is in float32 at a time.
 func (c *Batches) divide(s, own *tensor.Scope, order tensor.Tensor, spans []memory.Span, epoch int) iter.Seq[Batch] {
 	return func(yield func(Batch) bool) {
-		if own == nil && c.packed() {
+		switch {
+		case own == nil && c.packed():
 			own = tensor.NoGrad().On(c.Device)
 			defer own.Close()
+		case own == nil:
+			own = s
 		}
 		all, length := c.gather(s, order, spans)
 		each := c.Config.Skrl() || c.packed() // one minibatch's inputs at a time
@@ -222,30 +225,21 @@ func (c *Batches) gather(s *tensor.Scope, order tensor.Tensor, spans []memory.Sp
 
 // batch returns rows of the rollout, those of each field as rows returns them. The inputs are not standardised.
 func (c *Batches) batch(rows func(field string) tensor.Tensor) Batch {
-	all := Batch{Actions: rows("actions"), LogProb: rows("log_prob"), Values: rows("values"), Returns: rows("returns")}
-	all.Advantages, all.Inputs.Observations = rows("advantages"), rows("observations")
-	if c.spaces.State.Width() > 0 {
-		all.Inputs.States = rows("states")
-	}
-	if c.spaces.ActionMask.Width() > 0 {
-		all.masks = rows("action_masks")
-	}
+	ifAny := func(field string) tensor.Tensor { return c.ifAny(field, rows) }
+	all := Batch{Inputs: models.Inputs{Observations: rows("observations"), States: ifAny("states")},
+		Actions: rows("actions"), LogProb: rows("log_prob"), Values: rows("values"), Returns: rows("returns"),
+		Advantages: rows("advantages"), Fields: map[string]tensor.Tensor{}, masks: ifAny("action_masks"),
+		importance: ifAny("importance"), mean: ifAny("mean"), stdDev: ifAny("std_dev")}
 	if c.raw {
 		all.Raw = rows("observations")
 	}
 	for _, f := range c.fields {
 		if f.Minibatch {
-			if all.Fields == nil {
-				all.Fields = map[string]tensor.Tensor{}
-			}
 			all.Fields[f.Name] = rows(f.Name)
 		}
 	}
 	if c.Config.Overlap {
-		all.LogProb, all.importance = rows("log_prob_before"), rows("importance")
-	}
-	if c.distributions {
-		all.mean, all.stdDev = rows("mean"), rows("std_dev")
+		all.LogProb = rows("log_prob_before")
 	}
 	return all
 }
@@ -253,9 +247,7 @@ func (c *Batches) batch(rows func(field string) tensor.Tensor) Batch {
 // inputs standardises the raw rows of a minibatch in scope own (see divide). In the first epoch of skrl the scalers
 // learn from them first.
 func (c *Batches) inputs(s, own *tensor.Scope, epoch int, raw models.Inputs) models.Inputs {
-	if own == nil {
-		own = s
-	} else if own != s {
+	if own != s {
 		own.Reset()
 	}
 	obs, state := raw.Observations, raw.States
@@ -282,15 +274,6 @@ func (b *Batch) cut(s *tensor.Scope, span memory.Span, length int64) {
 		h.State, h.Ended = s.Narrow(h.State, 0, span.Start, span.Len), narrow(h.Ended)
 		b.hidden[name] = h
 	}
-}
-
-// keepRows leaves the rows with the given numbers to learn from, all if the numbers are a zero Tensor.
-func (b *Batch) keepRows(s *tensor.Scope, rows tensor.Tensor) {
-	if rows.T == nil || s.Err() != nil {
-		return
-	}
-	b.learned, b.Rows = rows, tensor.Size(rows, 0)
-	b.mapTensors(func(t tensor.Tensor) tensor.Tensor { return s.IndexSelect(t, 0, rows) }, b.outcomes()...)
 }
 
 // outcomes lists the tensors of b that have only the rows to learn from, except Fields.

@@ -29,16 +29,10 @@ const (
 // outlierCheck checks the statistics of scalers at the end of an update.
 type outlierCheck struct {
 	*Core
-	noted map[column]bool // the columns whose outliers have been reported
+	noted map[string]bool // the columns, FIELD/INDEX, whose outliers have been reported
 }
 
-// column is a column of a field of the rollout.
-type column struct {
-	field string
-	index int
-}
-
-// run returns a DivergedError, which undoes the update, if a scaler's statistics are not finite or too large for
+// check returns a DivergedError, which undoes the update, if a scaler's statistics are not finite or too large for
 // float32. It reports the outliers behind statistics that have jumped. after and before are the numbers of
 // scalers.statistics now and before the update. rewards are the rollout's as they were then.
 func (c *outlierCheck) check(after, before []float64, rewards tensor.Tensor) error {
@@ -90,12 +84,9 @@ func (c *outlierCheck) noteOutliers(scaler string, rewards tensor.Tensor) error 
 	}
 	width, found, more := len(values)/(c.Rollout.Steps()*c.numEnvs), "", 0
 	for _, o := range outliers(values, width, c.recordedInvalid()) {
-		key := column{field, o.column}
+		key := fmt.Sprint(field, "/", o.column)
 		if c.noted[key] {
 			continue
-		}
-		if c.noted == nil {
-			c.noted = map[column]bool{}
 		}
 		c.noted[key] = true
 		if found != "" {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/tensor"
@@ -61,8 +60,8 @@ func NewOverlap(learner Algorithm, core Parts, o Options) (*Overlap, error) {
 		return tensor.FlatOf(p.Tensor) == core.Flat
 	}) {
 		_ = learner.Close() // and the networks
-		return nil, fmt.Errorf("%s: \"overlap\" is true, and the second call of Options.Models.Make has returned the "+
-			"networks of the first; it must make other ones every time", strings.ToLower(o.Name))
+		return nil, core.errorf("\"overlap\" is true, and the second call of Options.Models.Make has returned the " +
+			"networks of the first; it must make other ones every time")
 	}
 	o.Seed ^= actingStream
 	o.NumEnvs = core.numEnvs
@@ -74,14 +73,12 @@ func NewOverlap(learner Algorithm, core Parts, o Options) (*Overlap, error) {
 	actor.Scheduler = core.Scheduler // an update cannot begin before it knows the length of the run
 	v := &Overlap{Algorithm: learner, learning: core, acting: actor, shown: NewTracker(), rate: core.LearningRate(),
 		stop: func() {}}
-	same := slices.EqualFunc(actor.Flat.Entries(),
-		core.Flat.Entries()[:min(len(actor.Flat.Entries()), len(core.Flat.Entries()))],
-		func(a, b tensor.Entry) bool {
-			return a.Name == b.Name && a.Offset == b.Offset && slices.Equal(a.Shape, b.Shape)
-		})
-	if !same {
-		err = fmt.Errorf("%s: \"overlap\" is true, and the second call of Options.Models.Make has made networks of "+
-			"other shapes than the first; it must make the same networks every time", strings.ToLower(core.name))
+	own, all := actor.Flat.Entries(), core.Flat.Entries()
+	if !slices.EqualFunc(own, all[:min(len(own), len(all))], func(a, b tensor.Entry) bool {
+		return a.Name == b.Name && a.Offset == b.Offset && slices.Equal(a.Shape, b.Shape)
+	}) {
+		err = core.errorf("\"overlap\" is true, and the second call of Options.Models.Make has made networks of " +
+			"other shapes than the first; it must make the same networks every time")
 	} else {
 		err = v.copyParameters()
 	}
@@ -125,8 +122,7 @@ func (v *Overlap) Update(ctx context.Context) error {
 	result := make(chan outcome, 1)
 	v.result = result
 	go func() {
-		o := outcome{err: fmt.Errorf("%s: the update has ended its goroutine (runtime.Goexit)",
-			strings.ToLower(v.learning.name))}
+		o := outcome{err: v.learning.errorf("the update has ended its goroutine (runtime.Goexit)")}
 		defer func() { result <- o }()
 		defer func() {
 			if x := recover(); x != nil {
@@ -270,18 +266,20 @@ func (v *Overlap) Act(in agents.Observation) ([]float32, error) {
 			return nil, err
 		}
 	}
-	if !v.acting.training {
-		return v.learning.Act(in)
-	}
-	return v.acting.Act(in)
+	return v.half().Act(in)
 }
 
 // Record implements [agents.Agent].
 func (v *Overlap) Record(t agents.Transition) error {
-	if !v.acting.training {
-		return v.learning.Record(t)
+	return v.half().Record(t)
+}
+
+// half returns the half that acts: the actor in training, the learner in evaluation.
+func (v *Overlap) half() *Collector {
+	if v.acting.training {
+		return v.acting.Collector
 	}
-	return v.acting.Record(t)
+	return v.learning.Collector
 }
 
 // Ready implements [agents.Agent].
@@ -321,11 +319,7 @@ func (v *Overlap) Reseed(seed int64) error {
 
 // ResetHidden implements [agents.Recurrent].
 func (v *Overlap) ResetHidden(environments ...int) {
-	if v.acting.training {
-		v.acting.ResetHidden(environments...)
-		return
-	}
-	v.learning.ResetHidden(environments...)
+	v.half().ResetHidden(environments...)
 }
 
 // Close implements [agents.Agent]. An update in progress ends after its present minibatch.

@@ -23,9 +23,7 @@ func (v *Overlap) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, er
 	v.learning.Timestep = v.acting.Timestep
 	snap, err := v.Algorithm.Snapshot(opt)
 	if !v.behind {
-		if err := v.exchangeRollouts(); err != nil {
-			return nil, err
-		}
+		err = cmp.Or(err, v.exchangeRollouts())
 	}
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 
@@ -56,13 +57,18 @@ func New(o Options) (p Parts, err error) {
 		return p, err
 	}
 	core.networks = networks
-	values := newValues(core, o)
-	p = Parts{Core: core, Values: values, Collector: newCollector(core, values), Learner: newLearner(core)}
+	values := &Values{Core: core, Estimator: &Critic{Name: layout.Value, Network: o.Value, Values: "values",
+		Final: "final_values"}}
+	values.critics = append([]*Critic{values.Estimator}, o.Critics...)
+	p = Parts{Core: core, Values: values, Learner: newLearner(core), Collector: &Collector{Core: core,
+		RepeatMemories: o.Config.Skrl(), values: values,
+		step: tensor.NoGrad().On(core.Device).Layers(core.Precision)}}
 	p.State = &State{Core: core, collector: p.Collector, learner: p.Learner}
 	for _, step := range []func() error{
 		func() error { return core.findMemories(values.critics) },
 		func() (err error) { core.stream, err = tensor.NewStream(core.Device); return err },
-		func() error { return core.start(o.Seed) },
+		func() (err error) { core.Gen, err = tensor.NewGenerator(0, core.Device); return err },
+		func() error { return core.Reseed(o.Seed) },
 		func() error {
 			return p.flatten(o.SeparateFrom, fmt.Sprintf("the %s agent with seed %d", o.Name, o.Seed))
 		},
@@ -109,13 +115,13 @@ func newCore(o Options) (*Core, error) {
 		return nil, fmt.Errorf("%s: the policy's actions have %d values, the action space %v has %d", name, got,
 			o.Spaces.Action, want)
 	}
+	pcg := new(rand.PCG)
 	return &Core{
 		Config: cfg, Policy: o.Policy, Value: o.Value, Device: device, Precision: precision, Figures: NewTracker(),
 		Transfer: tensor.NewTransfer(device), Experience: &Experience{},
-		Random: newRandom(int64(o.Group.Rank())),
+		Random: &Random{Rng: rand.New(pcg), pcg: pcg, offset: int64(o.Group.Rank())},
 		ranks:  &ranks{Group: o.Group, apart: cfg.Skrl()}, hiddenStates: &hiddenStates{
-			joined: models.SharesTrunk(o.Policy, o.Value), steps: cfg.Rollouts, length: cmp.Or(cfg.SequenceLength,
-				cfg.Rollouts)},
+			joined: models.SharesTrunk(o.Policy, o.Value), length: cmp.Or(cfg.SequenceLength, cfg.Rollouts)},
 		scalers: &scalers{obsRows: memory.NewPacking(o.Spaces.Observation),
 			stateRows: memory.NewPacking(o.Spaces.State)},
 		name: o.Name, spaces: o.Spaces, fields: o.Fields, raw: o.RawObservations, training: true,
@@ -131,7 +137,7 @@ func (p Parts) Close() error {
 	}
 	p.Learner.close()
 	for _, m := range p.replays {
-		m.Close()
+		m.of.Close()
 	}
 	if c.Flat != nil {
 		c.Flat.Close()
@@ -202,9 +208,9 @@ func (c *Learner) flatten(separateFrom int, own string) (err error) {
 		if err != nil {
 			continue // it shares all of its parameters with an earlier network, which has them already
 		}
-		c.segments = append(c.segments, tensor.Group{Name: n.Name, Begin: begin, End: end})
 		if separateFrom == 0 || i < separateFrom {
-			groups, c.stepped = append(groups, c.segments[len(c.segments)-1]), append(c.stepped, i)
+			groups = append(groups, tensor.Group{Name: n.Name, Begin: begin, End: end})
+			c.stepped = append(c.stepped, i)
 		}
 	}
 	// One limit for the gradients of all networks together, unless each has its own.
@@ -253,24 +259,13 @@ func (c *Learner) OptimizerConfig() tensor.OptimizerConfig {
 		WeightDecay: c.Config.WeightDecay, Momentum: c.Config.SGDMomentum}
 }
 
-// Segment returns the range of a network's parameters in flat memory, and an empty one for a name that it does not
-// know.
-func (c *Learner) Segment(name string) tensor.Group {
-	for _, g := range c.segments {
-		if g.Name == name {
-			return g
-		}
-	}
-	return tensor.Group{}
-}
-
-// namedOptimizer is an optimizer with its name in snapshots.
-type namedOptimizer struct {
+// named is an optimizer or a memory with its name in snapshots.
+type named[T any] struct {
 	name string
-	*tensor.Optimizer
+	of   T
 }
 
 // AddOptimizer registers an algorithm's own optimizer over the flat parameters for snapshots, Rollback and Close.
 func (c *Learner) AddOptimizer(name string, o *tensor.Optimizer) {
-	c.optimizers = append(c.optimizers, namedOptimizer{name, o})
+	c.optimizers = append(c.optimizers, named[*tensor.Optimizer]{name, o})
 }

@@ -50,8 +50,7 @@ func (g *gradientScaler) finite(s *tensor.Scope, gradients tensor.Tensor) bool {
 		return false
 	}
 	x, err := tensor.Item(sum)
-	if err != nil {
-		s.Fail(err)
+	if s.Fail(err); err != nil {
 		return false
 	}
 	if math.IsNaN(x) || math.IsInf(x, 0) {

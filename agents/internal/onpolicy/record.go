@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/internal/joint"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -32,7 +34,9 @@ func (c *Collector) record(t agents.Transition) error {
 		return err
 	}
 	c.Transfer.Send(s)
-	c.storeOutcome(s)
+	c.delivery.rewards.CopyTo(s, c.Rollout.Row("rewards"))
+	c.delivery.terminated.CopyTo(s, c.Rollout.Row("terminated"))
+	c.delivery.truncated.CopyTo(s, c.Rollout.Row("truncated"))
 	c.noteMarks(t, c.Config.Skrl())
 	c.bootstrapValues(s, t)
 	if c.AfterRecord != nil {
@@ -158,7 +162,7 @@ func (c *Collector) stageFinals(t agents.Transition) (err error) {
 	for i, on := range t.Truncated {
 		switch {
 		case !on || t.Terminated[i]:
-		case t.FinalUnknown != nil && t.FinalUnknown[i]:
+		case len(t.FinalUnknown) > 0 && t.FinalUnknown[i]:
 			unknown = append(unknown, int64(i))
 		default:
 			cut = append(cut, int64(i))
@@ -191,13 +195,6 @@ func gatherRows(rows []float32, index []int64, width int) []float32 {
 		out = append(out, rows[int(i)*width:(int(i)+1)*width]...)
 	}
 	return out
-}
-
-// storeOutcome writes rewards and ends of episodes into the step of the rollout.
-func (c *Collector) storeOutcome(s *tensor.Scope) {
-	c.delivery.rewards.CopyTo(s, c.Rollout.Row("rewards"))
-	c.delivery.terminated.CopyTo(s, c.Rollout.Row("terminated"))
-	c.delivery.truncated.CopyTo(s, c.Rollout.Row("truncated"))
 }
 
 // Act and Record refuse NaN and infinities before anything learns from them. They would stay in the running
@@ -243,36 +240,17 @@ func (c *Collector) checkValues(t agents.Transition) error {
 	}
 	unread := c.unread
 	for i := range unread {
-		unread[i] = !t.Terminated[i] && !t.Truncated[i] || t.FinalUnknown != nil && t.FinalUnknown[i]
+		unread[i] = !t.Terminated[i] && !t.Truncated[i] || len(t.FinalUnknown) > 0 && t.FinalUnknown[i]
 	}
 	return cmp.Or(c.CheckFinite("Record", "final observations", t.FinalObservations, o, unread),
 		c.CheckFinite("Record", "final states", t.FinalStates, w, unread))
 }
 
-// checkMarks refuses marks of a wrong number of environments.
-func (c *Collector) checkMarks(t agents.Transition) error {
-	for _, m := range []struct {
-		name  string
-		marks []bool
-	}{{"FinalUnknown", t.FinalUnknown}, {"Invalid", t.Invalid}, {"Idle", t.Idle}, {"NextIdle", t.NextIdle}} {
-		if m.marks != nil && len(m.marks) != c.numEnvs {
-			return c.errorf("Transition.%s has %d values, want %d (one an environment), or nil for none", m.name,
-				len(m.marks), c.numEnvs)
-		}
-	}
-	return nil
-}
-
 // checkTransition refuses a wrong number of rows, NaN and infinities.
 func (c *Collector) checkTransition(t agents.Transition) error {
-	if err := cmp.Or(
-		c.checkRows("rewards", len(t.Rewards), 1),
-		c.checkRows("terminated flags", len(t.Terminated), 1),
-		c.checkRows("truncated flags", len(t.Truncated), 1),
-		c.checkRows("next observations", len(t.NextObservations), c.spaces.Observation.Width()),
-		c.checkRows("next states", len(t.NextStates), c.spaces.State.Width()),
-		c.checkMarks(t),
-	); err != nil {
+	sized := t
+	sized.AMPObservations = nil // an algorithm's StageRecord checks them
+	if err := joint.CheckTransition(strings.ToLower(c.name), sized, c.numEnvs, c.spaces); err != nil {
 		return err
 	}
 	if c.Config.Skrl() && (slices.Contains(t.Idle, true) || slices.Contains(t.NextIdle, true)) {

@@ -102,12 +102,8 @@ func (c *Core) LearnScale(s *tensor.Scope, scaler preprocessors.Scaler, kept *me
 	if together {
 		moments = scaler.ZeroMoments(s)
 	}
-	packed := kept != nil && kept.Packed()
-	c.Portions(s, packed, tensor.Size(rows, 0), func(s *tensor.Scope, span memory.Span) {
-		part := rows
-		if packed {
-			part = kept.Float32(s, s.Narrow(rows, 0, span.Start, span.Len))
-		}
+	c.Portions(s, kept.Packed(), tensor.Size(rows, 0), func(s *tensor.Scope, span memory.Span) {
+		part := kept.Float32(s, s.Narrow(rows, 0, span.Start, span.Len))
 		if together {
 			s.AddTo(moments, scaler.Moments(s, part), 1)
 		} else {

@@ -3,11 +3,9 @@ package onpolicy
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/internal/config"
@@ -195,9 +193,9 @@ func (c *Rates) Plan(timesteps int) (notes []string) {
 	// Rollouts that end within learning_starts are thrown away.
 	rollout, skipped := c.Config.Rollouts, c.Config.LearningStarts/c.Config.Rollouts
 	if timesteps > 0 && timesteps/rollout <= skipped {
-		notes = append(notes, fmt.Sprintf("%s: nothing is learned: the run has %d timesteps, and the first update "+
-			"comes after %d (\"rollouts\" %d, \"learning_starts\" %d); make the run longer or these smaller",
-			strings.ToLower(c.name), timesteps, (skipped+1)*rollout, rollout, c.Config.LearningStarts))
+		notes = append(notes, c.errorf("nothing is learned: the run has %d timesteps, and the first update comes "+
+			"after %d (\"rollouts\" %d, \"learning_starts\" %d); make the run longer or these smaller", timesteps,
+			(skipped+1)*rollout, rollout, c.Config.LearningStarts).Error())
 	}
 	schedule, ok := c.Scheduler.(interface{ Plan(epochs int64) })
 	if !ok {
@@ -215,11 +213,9 @@ func (c *Rates) Plan(timesteps int) (notes []string) {
 		return notes
 	}
 	if from, ok := curve.Vanishes(); ok {
-		notes = append(notes, fmt.Sprintf("%s: the learning rate is 0 from update %d of %d on, so that nothing "+
-			"more is learned: %s ends before "+
-			"the run does; total_iters: auto (CosineLR: T_max) of learning_rate_scheduler_kwargs makes it end "+
-			"with the run",
-			strings.ToLower(c.name), int(from)/each+1, updates, curve.Name()))
+		notes = append(notes, c.errorf("the learning rate is 0 from update %d of %d on, so that nothing more is "+
+			"learned: %s ends before the run does; total_iters: auto (CosineLR: T_max) of "+
+			"learning_rate_scheduler_kwargs makes it end with the run", int(from)/each+1, updates, curve.Name()).Error())
 	}
 	return notes
 }
@@ -279,15 +275,15 @@ func ReadTunable(tunable map[string]*float64) map[string]float64 {
 // the others change in proportion.
 func (c *Rates) Assign(next *agents.OnPolicy, tunable map[string]*float64, values map[string]float64,
 	validate func() error) error {
-	var problems []error
+	var problems error
 	for _, k := range slices.Sorted(maps.Keys(values)) {
 		if _, ok := tunable[k]; !ok {
 			known := slices.Collect(maps.Keys(tunable))
-			problems = append(problems, c.errorf("%q cannot change while training: %s", k, config.Among(k, known)))
+			problems = errors.Join(problems, c.errorf("%q cannot change while training: %s", k, config.Among(k, known)))
 		}
 	}
-	if len(problems) > 0 {
-		return errors.Join(problems...)
+	if problems != nil {
+		return problems
 	}
 	for k, v := range values {
 		*tunable[k] = v

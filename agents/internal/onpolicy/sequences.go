@@ -43,7 +43,10 @@ func (c *Batches) leaveLearnable(s *tensor.Scope, b *Batch) {
 	if len(c.hiddens) == 0 {
 		return
 	}
-	b.keepRows(s, c.learnable(s, b.order))
+	if rows := c.learnable(s, b.order); rows.T != nil && s.Err() == nil {
+		b.learned, b.Rows = rows, tensor.Size(rows, 0)
+		b.mapTensors(func(t tensor.Tensor) tensor.Tensor { return s.IndexSelect(t, 0, rows) }, b.outcomes()...)
+	}
 	if b.Rows == 0 && c.Group.Several() { // the other ranks wait for this one in every minibatch
 		s.Fail(c.errorf("minibatch %d of rank %d has no row to learn from, because none of its steps shows a "+
 			"transition; lower \"mini_batches\"", b.Index, c.Group.Rank()))

@@ -19,7 +19,7 @@ import (
 // Hyperparameters and Settings may be called at any time, by any goroutine and after Close. While another method runs
 // they return the values from before it.
 type Serial[C any] struct {
-	Algorithm
+	algorithm
 
 	guard    exclusive.Guard
 	settings func() C // returns a copy
@@ -27,6 +27,9 @@ type Serial[C any] struct {
 	published atomic.Pointer[published[C]]
 	training  atomic.Bool
 }
+
+// algorithm embeds an Algorithm without showing it to users.
+type algorithm = Algorithm
 
 // published holds the values that may be read while a method runs.
 type published[C any] struct {
@@ -36,28 +39,12 @@ type published[C any] struct {
 	settings        C
 }
 
-// The guarded methods, as errors name them.
-var (
-	callAct                exclusive.Method = "Act"
-	callBind               exclusive.Method = "Bind"
-	callPlan               exclusive.Method = "Plan"
-	callReady              exclusive.Method = "Ready"
-	callRecord             exclusive.Method = "Record"
-	callReseed             exclusive.Method = "Reseed"
-	callResetHidden        exclusive.Method = "ResetHidden"
-	callRestore            exclusive.Method = "Restore"
-	callSetHyperparameters exclusive.Method = "SetHyperparameters"
-	callSetStochastic      exclusive.Method = "SetStochastic"
-	callSetTraining        exclusive.Method = "SetTraining"
-	callSnapshot           exclusive.Method = "Snapshot"
-	callTracked            exclusive.Method = "Tracked"
-	callUpdate             exclusive.Method = "Update"
-	callWait               exclusive.Method = "Wait"
-)
+// The guarded methods that every step calls, as errors name them.
+var callAct, callReady, callRecord exclusive.Method = "Act", "Ready", "Record"
 
 // NewSerial returns a guarded algorithm. settings returns a copy of its settings.
 func NewSerial[C any](a Algorithm, seed int64, settings func() C) *Serial[C] {
-	g := &Serial[C]{Algorithm: a, settings: settings, guard: exclusive.Guard{
+	g := &Serial[C]{algorithm: a, settings: settings, guard: exclusive.Guard{
 		Object: fmt.Sprintf("%s: the %s agent with seed %d", strings.ToLower(a.Name()), a.Name(), seed),
 		Advice: "an agent serves one goroutine at a time: put a lock around its methods, or wait until training has " +
 			"ended; to act while it trains, give a copy of the policy to package infer",
@@ -69,7 +56,7 @@ func NewSerial[C any](a Algorithm, seed int64, settings func() C) *Serial[C] {
 
 // publish stores the values that may be read while a method runs.
 func (g *Serial[C]) publish() {
-	g.published.Store(&published[C]{g.Algorithm.NumEnvs(), g.Algorithm.LearningRate(), g.Algorithm.Hyperparameters(),
+	g.published.Store(&published[C]{g.algorithm.NumEnvs(), g.algorithm.LearningRate(), g.algorithm.Hyperparameters(),
 		g.settings()})
 }
 
@@ -88,8 +75,8 @@ func (g *Serial[C]) change(m *exclusive.Method, f func() error) error {
 	return f()
 }
 
-// Do runs a method that only one algorithm has and that changes no published value.
-func (g *Serial[C]) Do(m *exclusive.Method, f func() error) error {
+// Do runs a method that changes no published value.
+func Do[C any](g *Serial[C], m *exclusive.Method, f func() error) error {
 	if err := g.guard.Enter(m); err != nil {
 		return err
 	}
@@ -98,7 +85,7 @@ func (g *Serial[C]) Do(m *exclusive.Method, f func() error) error {
 }
 
 // TryDo is Do for a method that returns no error. It does nothing while another method runs and after Close.
-func (g *Serial[C]) TryDo(m *exclusive.Method, f func()) {
+func TryDo[C any](g *Serial[C], m *exclusive.Method, f func()) {
 	if g.guard.TryEnter(m) {
 		defer g.guard.Leave()
 		f()
@@ -125,7 +112,7 @@ func (g *Serial[C]) Act(in agents.Observation) ([]float32, error) {
 		return nil, err
 	}
 	defer g.guard.Leave()
-	actions, err := g.Algorithm.Act(in)
+	actions, err := g.algorithm.Act(in)
 	if err == nil && g.published.Load().numEnvs == 0 { // this call has fixed it
 		g.publish()
 	}
@@ -134,81 +121,76 @@ func (g *Serial[C]) Act(in agents.Observation) ([]float32, error) {
 
 // Record implements [agents.Agent].
 func (g *Serial[C]) Record(t agents.Transition) error {
-	return g.Do(&callRecord, func() error { return g.Algorithm.Record(t) })
+	return Do(g, &callRecord, func() error { return g.algorithm.Record(t) })
 }
 
 // Ready implements [agents.Agent]. It is false after Close.
 func (g *Serial[C]) Ready() (ready bool) {
-	g.TryDo(&callReady, func() { ready = g.Algorithm.Ready() })
+	TryDo(g, &callReady, func() { ready = g.algorithm.Ready() })
 	return ready
 }
 
 // Update implements [agents.Agent].
 func (g *Serial[C]) Update(ctx context.Context) error {
-	return g.change(&callUpdate, func() error { return g.Algorithm.Update(ctx) })
+	return g.change(new(exclusive.Method("Update")), func() error { return g.algorithm.Update(ctx) })
 }
 
 // Wait implements [agents.Overlapping].
 func (g *Serial[C]) Wait(ctx context.Context) error {
-	return g.change(&callWait, func() error { return g.Algorithm.Wait(ctx) })
+	return g.change(new(exclusive.Method("Wait")), func() error { return g.algorithm.Wait(ctx) })
 }
 
 // SetTraining implements [agents.Agent]. After Close it changes nothing.
 func (g *Serial[C]) SetTraining(on bool) (was bool) {
-	if !g.guard.TryEnter(&callSetTraining) {
+	if !g.guard.TryEnter(new(exclusive.Method("SetTraining"))) {
 		return g.training.Load()
 	}
-	if g.training.Swap(on) == on { // no published value changes
-		defer g.guard.Leave()
-	} else {
-		defer g.leaveAndPublish()
-	}
-	return g.Algorithm.SetTraining(on)
+	defer g.leaveAndPublish()
+	g.training.Store(on)
+	return g.algorithm.SetTraining(on)
 }
 
 // SetStochastic implements [agents.Stochastic]. After Close it changes nothing.
 func (g *Serial[C]) SetStochastic(on bool) {
-	g.TryDo(&callSetStochastic, func() { g.Algorithm.SetStochastic(on) })
+	TryDo(g, new(exclusive.Method("SetStochastic")), func() { g.algorithm.SetStochastic(on) })
 }
 
 // Tracked implements [agents.Tracker]. f may call methods of the agent. After Close there are no figures.
 func (g *Serial[C]) Tracked(f func(tag string, value float64)) {
-	type figure struct {
-		tag   string
-		value float64
-	}
-	var all []figure
-	g.TryDo(&callTracked, func() {
-		g.Algorithm.Tracked(func(tag string, value float64) { all = append(all, figure{tag, value}) })
+	var all []func()
+	TryDo(g, new(exclusive.Method("Tracked")), func() {
+		g.algorithm.Tracked(func(tag string, value float64) { all = append(all, func() { f(tag, value) }) })
 	})
-	for _, x := range all {
-		f(x.tag, x.value)
+	for _, call := range all {
+		call()
 	}
 }
 
 // Bind implements [agents.Binder].
 func (g *Serial[C]) Bind(numEnvs int) error {
-	return g.change(&callBind, func() error { return g.Algorithm.Bind(numEnvs) })
+	return g.change(new(exclusive.Method("Bind")), func() error { return g.algorithm.Bind(numEnvs) })
 }
 
 // SetHyperparameters implements [agents.Tunable].
 func (g *Serial[C]) SetHyperparameters(values map[string]float64) error {
-	return g.change(&callSetHyperparameters, func() error { return g.Algorithm.SetHyperparameters(values) })
+	return g.change(new(exclusive.Method("SetHyperparameters")), func() error {
+		return g.algorithm.SetHyperparameters(values)
+	})
 }
 
 // Plan implements [agents.Planner]. After Close it changes nothing.
 func (g *Serial[C]) Plan(timesteps int) (notes []string) {
-	if !g.guard.TryEnter(&callPlan) {
+	if !g.guard.TryEnter(new(exclusive.Method("Plan"))) {
 		return nil
 	}
 	defer g.leaveAndPublish()
-	return g.Algorithm.Plan(timesteps)
+	return g.algorithm.Plan(timesteps)
 }
 
 // Snapshot implements [agents.Snapshotter].
 func (g *Serial[C]) Snapshot(opt agents.SnapshotOptions) (snap *checkpoint.Snapshot, err error) {
-	err = g.change(&callSnapshot, func() error {
-		snap, err = g.Algorithm.Snapshot(opt)
+	err = g.change(new(exclusive.Method("Snapshot")), func() error {
+		snap, err = g.algorithm.Snapshot(opt)
 		return err
 	})
 	return snap, err
@@ -216,17 +198,17 @@ func (g *Serial[C]) Snapshot(opt agents.SnapshotOptions) (snap *checkpoint.Snaps
 
 // Restore implements [agents.Snapshotter].
 func (g *Serial[C]) Restore(snap *checkpoint.Snapshot) error {
-	return g.change(&callRestore, func() error { return g.Algorithm.Restore(snap) })
+	return g.change(new(exclusive.Method("Restore")), func() error { return g.algorithm.Restore(snap) })
 }
 
 // Reseed implements [agents.Reseeder].
 func (g *Serial[C]) Reseed(seed int64) error {
-	return g.change(&callReseed, func() error { return g.Algorithm.Reseed(seed) })
+	return g.change(new(exclusive.Method("Reseed")), func() error { return g.algorithm.Reseed(seed) })
 }
 
 // ResetHidden implements [agents.Recurrent]. After Close it changes nothing.
 func (g *Serial[C]) ResetHidden(environments ...int) {
-	g.TryDo(&callResetHidden, func() { g.Algorithm.ResetHidden(environments...) })
+	TryDo(g, new(exclusive.Method("ResetHidden")), func() { g.algorithm.ResetHidden(environments...) })
 }
 
 // Close implements [agents.Agent]. If a method is running, Close returns an error and closes nothing. It does not
@@ -237,5 +219,5 @@ func (g *Serial[C]) Close() error {
 		return err
 	}
 	defer g.guard.LeaveClose()
-	return g.Algorithm.Close()
+	return g.algorithm.Close()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/recipes"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -57,25 +58,40 @@ func Clone(c *agents.OnPolicy) agents.OnPolicy {
 	return out
 }
 
-// OlderNames are the keys that [Rename] rewrites.
+// Merge merges a dictionary of settings over the settings c, of which shared is a part, and validates c. With
+// "compatibility" it begins with the defaults of that release of skrl.
+func Merge(dict map[string]any, sp spaces.Set, c any, shared *agents.OnPolicy, o config.Options,
+	validate func() error) error {
+	if v := dict["compatibility"]; v == agents.SKRL2 || v == agents.SKRL21 {
+		shared.TimeLimitBootstrap = false
+	}
+	own, err := rename(o.Prefix, dict, sp)
+	if err != nil {
+		return err
+	}
+	o.Hints = recipes.Hints()
+	if err := config.Merge(c, own, o); err != nil {
+		return err
+	}
+	return validate()
+}
+
+// OlderNames are the keys that rename rewrites.
 var OlderNames = []string{"lambda", "clip_predicted_values", "shared_state_preprocessor",
 	"shared_state_preprocessor_kwargs"}
 
-// Rename rewrites a dictionary of skrl 1.4's or 2.0's keys into gorl's, in a copy: "lambda", "clip_predicted_values",
+// rename rewrites a dictionary of skrl 1.4's or 2.0's keys into gorl's, in a copy: "lambda", "clip_predicted_values",
 // "shared_state_preprocessor", and "state_preprocessor" if it means observations, which it does in 1.4 and wherever
 // the environment has no privileged states.
-func Rename(prefix string, dict map[string]any, sp spaces.Set) (map[string]any, error) {
+func rename(prefix string, dict map[string]any, sp spaces.Set) (map[string]any, error) {
 	out := make(map[string]any, len(dict))
 	maps.Copy(out, dict)
 	if v, ok := out["clip_predicted_values"]; ok {
-		var clip struct {
-			On bool `yaml:"clip_predicted_values"`
+		on, is := v.(bool)
+		if !is {
+			return nil, fmt.Errorf("%s: \"clip_predicted_values\" is %v; want true or false", prefix, v)
 		}
-		given := map[string]any{"clip_predicted_values": v}
-		if err := config.Merge(&clip, given, config.Options{Prefix: prefix}); err != nil {
-			return nil, err
-		}
-		if !clip.On {
+		if !on {
 			out["value_clip"] = 0.0
 		}
 		delete(out, "clip_predicted_values")

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -21,19 +20,13 @@ type State struct {
 	*Core
 	collector *Collector
 	learner   *Learner
-	replays   []namedReplay
+	replays   []named[*memory.Replay]
 	described *description.Policy // see policyValues
-}
-
-// namedReplay is a memory with its name in snapshots.
-type namedReplay struct {
-	name string
-	*memory.Replay
 }
 
 // AddReplay registers an algorithm's own memory for snapshots with buffers, and for Close.
 func (c *State) AddReplay(name string, m *memory.Replay) {
-	c.replays = append(c.replays, namedReplay{name, m})
+	c.replays = append(c.replays, named[*memory.Replay]{name, m})
 }
 
 // Snapshot returns everything needed to continue training. Arrays are named
@@ -95,7 +88,7 @@ func (c *State) Restore(snap *checkpoint.Snapshot) error {
 	}
 	// Architectures first: their error says more than that of an array of another shape.
 	c.checkArchitectures(a)
-	c.checkRecurrentLayers(a)
+	c.checkParameters(a)
 	_, err := snap.Value(layout.Memories)
 	c.carry(a, err == nil)
 	if a.err != nil {
@@ -119,9 +112,9 @@ func (c *State) Restore(snap *checkpoint.Snapshot) error {
 func (c *State) carry(a *archive, buffers bool) {
 	a.entries("", c.Flat, c.Flat.Values)
 	for _, o := range c.learner.optimizers {
-		a.entries(layout.ExpAvg(o.name, ""), c.Flat, o.ExpAvg)
-		a.entries(layout.ExpAvgSq(o.name, ""), c.Flat, o.ExpAvgSq)
-		assign(a, &o.Steps, a.integer(o.Steps, layout.OptimizerSteps, o.name))
+		a.entries(layout.ExpAvg(o.name, ""), c.Flat, o.of.ExpAvg)
+		a.entries(layout.ExpAvgSq(o.name, ""), c.Flat, o.of.ExpAvgSq)
+		assign(a, &o.of.Steps, a.integer(o.of.Steps, layout.OptimizerSteps, o.name))
 	}
 	if buffers {
 		c.carryReplays(a)
@@ -133,7 +126,7 @@ func (c *State) carry(a *archive, buffers bool) {
 	c.carrySchedule(a)
 	// A checkpoint of an agent without a scale of losses leaves it as it is.
 	if g := c.learner.gradients; g != nil && (!a.reading || a.snap.Values[layout.GradientScaler] != nil) {
-		scale := a.float(g.scale, layout.GradientScaler, "scale")
+		scale := carryNumber(a, g.scale, a.snap.Float, []string{layout.GradientScaler, "scale"})
 		if a.reading && !(scale > 0) {
 			a.fail(fmt.Errorf("the checkpoint's scale of losses is %g; it must be positive", scale))
 		}
@@ -146,13 +139,14 @@ func (c *State) carry(a *archive, buffers bool) {
 // carryReplays carries the algorithm's memories, with how far each is filled and where it writes next.
 func (c *State) carryReplays(a *archive) {
 	for _, m := range c.replays {
-		a.array(layout.MemoryRows(m.name), m.Data())
-		length := a.integer(m.Len(), layout.Memories, m.name, "length")
-		next := a.integer(m.Next(), layout.Memories, m.name, "next")
-		if length > m.Capacity() || next >= m.Capacity() {
-			a.fail(fmt.Errorf("the checkpoint's %s holds row %d of %d", m.name, max(length, next), m.Capacity()))
+		r := m.of
+		a.array(layout.MemoryRows(m.name), r.Data())
+		length := a.integer(r.Len(), layout.Memories, m.name, "length")
+		next := a.integer(r.Next(), layout.Memories, m.name, "next")
+		if length > r.Capacity() || next >= r.Capacity() {
+			a.fail(fmt.Errorf("the checkpoint's %s holds row %d of %d", m.name, max(length, next), r.Capacity()))
 		}
-		a.then(func() error { return m.SetCursor(length, next) })
+		a.then(func() error { return r.SetCursor(length, next) })
 	}
 }
 
@@ -235,7 +229,7 @@ func (c *State) carrySchedule(a *archive) {
 	}
 	state := map[string]float64{}
 	for k, x := range schedule.State() {
-		state[k] = a.float(x, layout.SchedulerState, k)
+		state[k] = carryNumber(a, x, a.snap.Float, []string{layout.SchedulerState, k})
 	}
 	// Before all other writes, because only the schedule itself knows whether its numbers fit.
 	a.writes = slices.Insert(a.writes, 0, func() error {
@@ -256,11 +250,9 @@ func (c *State) checkArchitectures(a *archive) {
 			continue
 		}
 		their, err := description.ArchitectureOf(v)
-		if err != nil {
+		if our, shaped := ours[n.Name]; err != nil {
 			a.fail(err)
-			return
-		}
-		if our, shaped := ours[n.Name]; !shaped {
+		} else if !shaped {
 			a.fail(fmt.Errorf("the checkpoint's %s network is %v, this agent's has no architecture; make the "+
 				"agent from the checkpoint's", n.Name, their))
 		} else if !their.Equal(our) {
@@ -270,29 +262,21 @@ func (c *State) checkArchitectures(a *archive) {
 	}
 }
 
-// checkRecurrentLayers refuses a snapshot whose networks have recurrent layers if this agent's have none, and the other
-// way round.
-func (c *State) checkRecurrentLayers(a *archive) {
-	ours, theirs := map[string]string{}, map[string]string{}
-	note := func(layers map[string]string, parameter string) {
-		if network, name, _ := layout.CutParameter(parameter); strings.Contains(name, "weight_hh_l") {
-			layers[network] = parameter
+// checkParameters refuses a snapshot whose networks have parameters that this agent's have not, such as those of
+// recurrent layers, and the other way round.
+func (c *State) checkParameters(a *archive) {
+	const advice = "make the agent with the networks of the checkpoint"
+	own, networks := map[string]bool{}, map[string]bool{}
+	for _, e := range c.Flat.Entries() {
+		network, _, _ := layout.CutParameter(e.Name)
+		own[e.Name], networks[network] = true, true
+		if _, has := a.snap.Arrays[e.Name]; !has {
+			a.fail(fmt.Errorf("the checkpoint has no array %q, which this agent has; %s", e.Name, advice))
 		}
 	}
-	for _, e := range c.Flat.Entries() {
-		note(ours, e.Name)
-	}
 	for _, name := range slices.Sorted(maps.Keys(a.snap.Arrays)) {
-		note(theirs, name)
-	}
-	for _, n := range c.networks {
-		switch own, other := ours[n.Name], theirs[n.Name]; {
-		case own == "" && other != "":
-			a.fail(fmt.Errorf("the checkpoint's %s network has recurrent layers (%s), "+
-				"this agent's has none; make the agent with the networks of the checkpoint", n.Name, other))
-		case own != "" && other == "":
-			a.fail(fmt.Errorf("the checkpoint's %s network has no recurrent layers, "+
-				"this agent's has (%s); make the agent with the networks of the checkpoint", n.Name, own))
+		if network, _, _ := layout.CutParameter(name); networks[network] && !own[name] {
+			a.fail(fmt.Errorf("the checkpoint has the array %q, which this agent has not; %s", name, advice))
 		}
 	}
 }
