@@ -266,7 +266,7 @@ func (g *group) endInterval(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if g.exact() || g.workers[0].m.failure == "" {
+		if g.exact() || g.workers[0].m.Failure == "" {
 			return g.nextInterval(view, events)
 		}
 		// The member cannot train and was not rescued. It waits for new records of its peers, and writes only what has
@@ -320,7 +320,7 @@ func (g *group) proceed(events []journal.Event) error {
 	g.phase = states.Training
 	for _, w := range g.workers {
 		w.pending = nil
-		w.m.nextInterval()
+		w.m.Peak = nil // it belongs to one interval only
 	}
 	return g.each(context.Background(), (*worker).persist)
 }

@@ -277,11 +277,11 @@ type Row struct {
 // Table returns the members of this process as they stand.
 func (p *Population) Table() Table {
 	o, workers := p.opt, p.workers()
-	t := Table{Objective: o.Objective, Keys: o.Tuned(slices.Sorted(maps.Keys(workers[0].m.hyperparameters)))}
+	t := Table{Objective: o.Objective, Keys: o.Tuned(slices.Sorted(maps.Keys(workers[0].m.Hyperparameters)))}
 	for _, w := range workers {
 		s := w.m.status()
 		s.Objective, s.Peak = o.Measure.signed(s.Objective), o.Measure.signed(s.Peak)
-		t.Rows = append(t.Rows, Row{Status: s, Parent: w.m.parent})
+		t.Rows = append(t.Rows, Row{Status: s, Parent: w.m.CopiedFrom()})
 	}
 	if len(t.Keys) == 0 {
 		t.Keys = slices.Sorted(maps.Keys(t.Rows[0].Hyperparameters))

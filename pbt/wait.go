@@ -213,7 +213,7 @@ func (g *group) awaitKnown(ctx context.Context) error {
 // have published something: the objective's name is probably wrong.
 func (g *group) checkKnown(l peers.Filter, view workspace.View) error {
 	if g.known || g.opt.target(g.iteration) < g.opt.InitialDelay && g.iteration < g.opt.lastIteration() ||
-		!slices.ContainsFunc(g.workers, func(w *worker) bool { return w.m.failure == "" }) {
+		!slices.ContainsFunc(g.workers, func(w *worker) bool { return w.m.Failure == "" }) {
 		return nil
 	}
 	for _, p := range view.Members {
@@ -231,9 +231,10 @@ func (g *group) giveUp() error {
 	err := fmt.Errorf("pbt: %w after interval %d", ErrNoHealthyMember, g.iteration)
 	for _, w := range g.workers {
 		m := w.m
-		value := fmt.Sprintf("%s is %v", g.opt.Objective, g.opt.Measure.signed(m.objective))
-		what := cmp.Or(m.failure, m.diverged, value)
-		if m.failure != "" && m.cause != nil {
+		figure, _ := m.Objective.Known()
+		value := fmt.Sprintf("%s is %v", g.opt.Objective, figure)
+		what := cmp.Or(m.Failure, m.Diverged, value)
+		if m.Failure != "" && m.cause != nil {
 			err = fmt.Errorf("%w; member %d: %w", err, w.id, m.cause)
 		} else {
 			err = fmt.Errorf("%w; member %d: %s", err, w.id, what)

@@ -144,7 +144,7 @@ type line struct {
 func (e Event) MarshalJSON() ([]byte, error) {
 	l := line{
 		Event: e.Kind, Iteration: e.Iteration, Steps: e.Steps, Objective: number.Optional(e.Objective, e.HasObjective),
-		Before: number.MapOf(e.Before), After: number.MapOf(e.After), Mutation: e.Mutation,
+		Before: e.Before, After: e.After, Mutation: e.Mutation,
 		Architecture: e.Architecture,
 		Rebuilt:      e.Rebuilt, Seed: e.Seed, Cause: e.Cause, SelfPlay: e.SelfPlay, Run: e.Run,
 	}
@@ -165,7 +165,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*e = Event{Kind: l.Event, Iteration: l.Iteration, Member: -1, Parent: -1, Steps: l.Steps, Seed: l.Seed,
-		ParentSteps: l.ParentSteps, Before: l.Before.Floats(), After: l.After.Floats(), Mutation: l.Mutation,
+		ParentSteps: l.ParentSteps, Before: l.Before, After: l.After, Mutation: l.Mutation,
 		Architecture: l.Architecture, Rebuilt: l.Rebuilt, Cause: l.Cause, SelfPlay: l.SelfPlay, Run: l.Run}
 	if l.Member != nil {
 		e.Member = *l.Member
