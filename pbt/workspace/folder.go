@@ -75,8 +75,6 @@ type Folder struct {
 	owner string
 	// domain names the machine within which advisory locks are seen by all processes; empty if that cannot be told.
 	domain string
-	// link gives a file of the store a second name; tests replace it by that of a file system without links.
-	link func(from, to string) error
 
 	mu    sync.Mutex              // guards the fields below: two calls of View do not read the same files twice
 	cache map[string]*folderCache // by a member's folder
@@ -116,7 +114,7 @@ func OpenFolder(dir string, members int, opt FolderOptions) (*Folder, error) {
 	}
 	return &Folder{
 		sharedFiles: sharedFiles{dir: dir, root: root, readOnly: opt.ReadOnly},
-		members:     members, opt: opt, owner: owner(), domain: lockDomain(), link: root.Link,
+		members:     members, opt: opt, owner: owner(), domain: lockDomain(),
 		cache: make(map[string]*folderCache),
 	}, nil
 }
