@@ -150,7 +150,8 @@ func (w *worker) checkpoint() error {
 // saved returns the member as it is saved, sharing no memory with it.
 func (m *member) saved() states.Member {
 	s := m.Member
-	s.Hyperparameters, s.Readings, s.Scores = maps.Clone(s.Hyperparameters), slices.Clone(s.Readings), slices.Clone(s.Scores)
+	s.Hyperparameters = maps.Clone(s.Hyperparameters)
+	s.Readings, s.Scores = slices.Clone(s.Readings), slices.Clone(s.Scores)
 	return s
 }
 

@@ -172,17 +172,16 @@ func (g *group) loadBest(view workspace.View) error {
 func (w *worker) restore(saved *states.Restored, published workspace.MemberView) (err error) {
 	g := w.group
 	var length int64
-	finished := false
 	if saved != nil {
-		length, finished = saved.State.JournalLength, saved.State.Phase == states.Finished
-		if finished && g.whole() && g.phase == states.Finished {
+		length = saved.State.JournalLength
+		if saved.State.Phase == states.Finished && g.whole() && g.phase == states.Finished {
 			length, w.ended = journal.Ended(w.lease.Dir(), length)
 		}
 	}
 	// Events after the saved state's length belong to decisions that are made again. After the end of training they are
 	// the last events, which are written again, too. The journal is opened before the member is built, because a
 	// pending decision that building applies is written to it.
-	if w.journal, err = journal.Open(w.lease.Dir(), length, !finished); err != nil {
+	if w.journal, err = journal.Open(w.lease.Dir(), length); err != nil {
 		return err
 	}
 	w.files.Begin(saved)

@@ -42,13 +42,8 @@ func follow(ctx context.Context, g *distributed.Group, b Build) (err error) {
 // carryOut executes a command. Rank 0 hears of its errors and acts on them; a follower acts only on one that wraps
 // pbt.ErrBroken.
 func carryOut(ctx context.Context, g *distributed.Group, b Build, trainees map[int]Trainee, c command) error {
-	snapshot, err := decoded(c.Snapshot)
-	if err != nil { // bytes that rank 0 has encoded
-		g.Leave(err)
-		return broken(err)
-	}
 	if c.Do == build {
-		t, err := b.make(g, pbt.Member{ID: c.ID, Seed: c.Seed, Hyperparameters: c.Values, Restoring: snapshot})
+		t, err := b.make(g, pbt.Member{ID: c.ID, Seed: c.Seed, Hyperparameters: c.Values, Restoring: c.snapshot})
 		if err == nil {
 			trainees[c.Trainee] = t
 		}
@@ -60,24 +55,10 @@ func carryOut(ctx context.Context, g *distributed.Group, b Build, trainees map[i
 		g.Leave(err)
 		return broken(err)
 	}
-	return carry(g, t, c, func() error {
-		switch c.Do {
-		case train:
-			return t.Train(ctx, c.Steps)
-		case set:
-			return t.SetHyperparameters(c.Values)
-		case restore:
-			return t.Restore(snapshot)
-		case reseed:
-			return t.Reseed(c.Seed)
-		case plan:
-			t.Plan(c.Steps)
-		case closing:
-			delete(trainees, c.Trainee)
-			return t.Close()
-		}
-		return nil
-	})
+	if c.Do == closing {
+		delete(trainees, c.Trainee)
+	}
+	return carry(ctx, g, t, c)
 }
 
 // ending is how rank 0 has ended. The other ranks end alike, because launchers look at the status of every rank.
