@@ -56,12 +56,20 @@ func (w *waiter) next(ctx context.Context) (workspace.View, error) {
 		}
 	}
 	w.pause = min(max(w.pause*3/2, firstPause), longestPause)
-	select {
-	case <-g.cfg.after(w.pause):
-	case <-ctx.Done():
-		return workspace.View{}, contextError(ctx)
+	if err := g.sleep(ctx, w.pause); err != nil {
+		return workspace.View{}, err
 	}
 	return g.view(ctx)
+}
+
+// sleep pauses, or returns the error of a context that ends meanwhile.
+func (g *group) sleep(ctx context.Context, pause time.Duration) error {
+	select {
+	case <-g.cfg.after(pause):
+		return nil
+	case <-ctx.Done():
+		return contextError(ctx)
+	}
 }
 
 // yield returns the error that ends a turn.
@@ -75,21 +83,17 @@ func (g *group) view(ctx context.Context) (workspace.View, error) {
 	if g.whole() {
 		return workspace.View{}, nil
 	}
-	pause := firstPause
-	for try := 1; ; try++ {
+	for pause := firstPause; ; pause *= 4 {
 		view, err := g.cfg.Store.View()
 		if err == nil {
 			g.joined = g.ahead.SetBack(&view, g.joined)
 			return view, nil
 		}
-		if try == 5 {
+		if pause > time.Second {
 			return view, wrapMember(g.workers[0].id, err)
 		}
-		select {
-		case <-g.cfg.after(pause):
-			pause *= 4
-		case <-ctx.Done():
-			return view, contextError(ctx)
+		if err := g.sleep(ctx, pause); err != nil {
+			return view, err
 		}
 	}
 }

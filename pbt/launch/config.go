@@ -227,12 +227,6 @@ func (c Config) Validate() error {
 	if _, set := c.Env["CUDA_VISIBLE_DEVICES"]; set && c.GPUs > 0 {
 		wrong(`"env" sets CUDA_VISIBLE_DEVICES, and so does "gpus": give one of them`)
 	}
-	// A process cannot be started with a zero byte in an argument; the system would say only "invalid argument".
-	for i, word := range c.Command {
-		if strings.ContainsRune(word, 0) {
-			wrong(`"command[%d]" holds a zero byte`, i)
-		}
-	}
 	return errors.Join(errs...)
 }
 
@@ -317,8 +311,6 @@ func (v Vars) checkNames(ranks int) error {
 		case ranks > 1 && slices.Contains(rankVariables, name):
 			return fmt.Errorf("launch: \"env\" sets %s, by which the ranks of a member find each other; leave it out",
 				name)
-		case strings.ContainsAny(v[name], "\x00"):
-			return fmt.Errorf("launch: \"env\": %s holds a zero byte", name)
 		}
 	}
 	return nil

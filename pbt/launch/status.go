@@ -205,7 +205,7 @@ func (r *runner) rows() []Row {
 			if last.beat != nil && last.seen.After(last.before) {
 				row.Phase, row.Note = string(last.beat.Phase), last.beat.Note
 			}
-			row.GPU = strings.Join(r.gpus(seat.gpus), ",")
+			row.GPU = r.gpus(seat.gpus)
 		}
 		rows[i] = row
 	}

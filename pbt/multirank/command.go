@@ -43,8 +43,8 @@ type command struct {
 	snapshot *checkpoint.Snapshot
 	// Steps are environment steps, of train and plan.
 	Steps int64
-	// How and Why say how rank 0 has ended.
-	How ending
+	// How, a place in endings or −1, and Why say how rank 0 has ended.
+	How int
 	Why string
 }
 

@@ -65,13 +65,7 @@ func lead(ctx context.Context, g *distributed.Group, b Build, member memberFunc)
 	err = stoppedBy(ctx, err)
 	stop(nil)
 	if l.lost == nil { // otherwise they know
-		c := command{Do: end, How: endingOf(err)}
-		if err != nil {
-			c.Why = err.Error()
-		}
-		if told := tell(g, c); told != nil {
-			err = errors.Join(err, told)
-		}
+		err = errors.Join(err, tell(g, endOf(err)))
 	}
 	return err
 }
