@@ -29,8 +29,7 @@ func Detect(getenv func(string) string) (place Place, ok bool, err error) {
 		table = podLaunchers
 	default:
 		return Place{}, false, fmt.Errorf("distributed: %s is %q; want off or kubernetes, or leave it out",
-			EnvDistributed,
-			choice)
+			EnvDistributed, choice)
 	}
 	for _, l := range table {
 		if !l.started(e) {
@@ -127,8 +126,7 @@ func (l launcher) meet(e environment, p Place, id string) (string, error) {
 	if path := e.get(l.socket); path != "" {
 		if !filepath.IsAbs(path) || p.LocalSize != p.Size {
 			return "", fmt.Errorf("%s is %q, and %d of %d ranks are on this machine; want an absolute path, and "+
-				"all ranks here",
-				l.socket, path, p.LocalSize, p.Size)
+				"all ranks here", l.socket, path, p.LocalSize, p.Size)
 		}
 		return path, nil
 	}

@@ -35,8 +35,7 @@ func Join(ctx context.Context, place Place, cfg Config) (*Group, error) {
 	}
 	if place.Size < 1 || place.Rank < 0 || place.Rank >= place.Size {
 		return nil, fmt.Errorf("distributed: rank %d of %d: want a rank from 0 to the number of ranks less one",
-			place.Rank,
-			place.Size)
+			place.Rank, place.Size)
 	}
 	g := &Group{place: place, cfg: cfg, links: make(links, place.Size)}
 	if place.Size == 1 {

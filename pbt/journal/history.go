@@ -79,8 +79,7 @@ func NewHistory(events []Event) (*History, error) {
 	for i, e := range events[1:] {
 		if e.Run != nil || e.Member < 0 || e.Member >= h.Run.Members || e.Parent >= h.Run.Members {
 			return nil, fmt.Errorf("pbt: event %d (%s, member %d, parent %d) does not belong to a population of %d",
-				i+2, e.Kind,
-				e.Member, e.Parent, h.Run.Members)
+				i+2, e.Kind, e.Member, e.Parent, h.Run.Members)
 		}
 		for len(h.Members) <= max(e.Member, e.Parent) {
 			h.Members = append(h.Members, Track{Member: len(h.Members), Hyperparameters: make(map[string][]Point)})

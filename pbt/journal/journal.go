@@ -144,9 +144,8 @@ type line struct {
 func (e Event) MarshalJSON() ([]byte, error) {
 	l := line{
 		Event: e.Kind, Iteration: e.Iteration, Steps: e.Steps, Objective: number.Optional(e.Objective, e.HasObjective),
-		Before: e.Before, After: e.After, Mutation: e.Mutation,
-		Architecture: e.Architecture,
-		Rebuilt:      e.Rebuilt, Seed: e.Seed, Cause: e.Cause, SelfPlay: e.SelfPlay, Run: e.Run,
+		Before: e.Before, After: e.After, Mutation: e.Mutation, Architecture: e.Architecture,
+		Rebuilt: e.Rebuilt, Seed: e.Seed, Cause: e.Cause, SelfPlay: e.SelfPlay, Run: e.Run,
 	}
 	if e.Run == nil {
 		l.Member = &e.Member

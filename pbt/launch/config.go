@@ -190,12 +190,10 @@ func (c Config) Validate() error {
 	// The GPUs would silently run fewer members than max_parallel asks for.
 	if c.GPUs > 0 && c.MembersPerGPU > 0 && c.MaxParallel > c.room() {
 		wrong(`"max_parallel" is %d, and %d GPUs have room for %d members each: make it at most %d`, c.MaxParallel,
-			c.GPUs,
-			c.MembersPerGPU, c.room())
+			c.GPUs, c.MembersPerGPU, c.room())
 	}
 	if c.GPUs > 0 && c.GPUs < c.RanksPerMember {
-		wrong(
-			`"gpus" is %d and "ranks_per_member" %d: every rank takes a GPU; leave "gpus" out if they share one`,
+		wrong(`"gpus" is %d and "ranks_per_member" %d: every rank takes a GPU; leave "gpus" out if they share one`,
 			c.GPUs, c.RanksPerMember)
 	}
 	ranks, gpus, nodes := c.RanksPerMember, c.Slurm.GPUsPerMember, c.Slurm.Nodes

@@ -94,8 +94,7 @@ func fromEnvironment(getenv func(string) string) (p Process, ok bool, err error)
 	}
 	if p.Config == "" {
 		return Process{}, true, fmt.Errorf("launch: %s is set and %s is not; give the path of the population's "+
-			"YAML file",
-			EnvMember, EnvConfig)
+			"YAML file", EnvMember, EnvConfig)
 	}
 	number := func(name string, least, most int64, want string) int64 {
 		text := cmp.Or(getenv(name), fmt.Sprint(least))

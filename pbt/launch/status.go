@@ -90,8 +90,7 @@ func countMembers(dir string) (int, error) {
 	}
 	if n == 0 {
 		return 0, fmt.Errorf("launch: %s holds neither %s nor folders of members (000, 001, …); give a "+
-			"population's folder",
-			dir, ConfigFile)
+			"population's folder", dir, ConfigFile)
 	}
 	return n, nil
 }

@@ -62,8 +62,7 @@ func extract(h *journal.History, current bool, member int, iteration int64) (Tim
 		switch {
 		case first == nil:
 			return Timeline{}, fmt.Errorf("timeline: the journal does not say which hyperparameters member %d "+
-				"began with",
-				a.Member)
+				"began with", a.Member)
 		case a.ToSteps < a.FromSteps:
 			return Timeline{}, fmt.Errorf("timeline: the journal contradicts itself: member %d was copied at "+
 				"environment step %d after it had taken over weights at environment step "+

@@ -114,8 +114,7 @@ func OpenFolder(dir string, members int, opt FolderOptions) (*Folder, error) {
 	}
 	return &Folder{
 		sharedFiles: sharedFiles{dir: dir, root: root, readOnly: opt.ReadOnly},
-		members:     members, opt: opt, owner: owner(), domain: lockDomain(),
-		cache: make(map[string]*folderCache),
+		members:     members, opt: opt, owner: owner(), domain: lockDomain(), cache: make(map[string]*folderCache),
 	}, nil
 }
 
@@ -146,8 +145,7 @@ func (f *Folder) Fetch(r Record) (*checkpoint.Snapshot, error) {
 	folder := folderOf(r.Member, strings.HasPrefix(r.Weights.Path, bestFolder))
 	if !ownWeights(r.Weights.Path, folder, r.Iteration) {
 		return nil, fmt.Errorf("workspace: %.200q is not a file of member %d, iteration %d; fetch what View or "+
-			"Best returned",
-			r.Weights.Path, r.Member, r.Iteration)
+			"Best returned", r.Weights.Path, r.Member, r.Iteration)
 	}
 	data, _, err := f.readFile(r.Weights.Path, r.Weights.Size)
 	if err == nil {

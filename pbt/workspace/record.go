@@ -80,8 +80,7 @@ type Weights struct {
 func prepare(r Record, member, members int) (Record, error) {
 	if r.Member != member {
 		return r, fmt.Errorf("workspace: a record of member %d on the lease of member %d; publish it on its own",
-			r.Member,
-			member)
+			r.Member, member)
 	}
 	r.Failure, r.Experiment = cut(r.Failure), cut(r.Experiment)
 	r.Weights = nil
@@ -113,8 +112,7 @@ func (r Record) check(members int) error {
 	}
 	if r.Parent < -1 || r.Parent >= members {
 		return fmt.Errorf("iteration %d: parent %d, where there are members 0 to %d, and -1 for none", r.Iteration,
-			r.Parent,
-			members-1)
+			r.Parent, members-1)
 	}
 	if err := checkParams(r.Hyperparameters); err != nil {
 		return fmt.Errorf("iteration %d: %w", r.Iteration, err)
