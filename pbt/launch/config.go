@@ -10,7 +10,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -62,7 +61,7 @@ type Config struct {
 	// Grace is the time to save before members are killed. Raise it if checkpoints take longer.
 	//
 	// A shorter time ends a run sooner after Ctrl-C where a member hangs and will never save.
-	Grace time.Duration `yaml:"grace"`
+	Grace time.Duration `yaml:"grace" config:"gt=0"`
 	// Seed makes the random part of back-off times.
 	//
 	// What the members train does not depend on it; change it only to get other waits.
@@ -84,14 +83,14 @@ type Restarts struct {
 	Max int `yaml:"max" config:"min=0"`
 	// Window is the time after which a failure is forgotten. It must exceed the waits between Max restarts, or a
 	// member that always fails is restarted for ever.
-	Window time.Duration `yaml:"window"`
+	Window time.Duration `yaml:"window" config:"gt=0"`
 	// Backoff is the wait before the first restart.
-	Backoff time.Duration `yaml:"backoff"`
+	Backoff time.Duration `yaml:"backoff" config:"gt=0"`
 	// MaxBackoff is the longest wait, before jitter.
 	//
 	// A longer one outlasts longer outages, for instance of a file server; a shorter one brings members back sooner
 	// once the cause has passed.
-	MaxBackoff time.Duration `yaml:"max_backoff"`
+	MaxBackoff time.Duration `yaml:"max_backoff" config:"gt=0"`
 	// Jitter is the random part of a wait, so that members that fail together do not restart together.
 	//
 	// 0 waits exactly the back-off; 1 waits up to twice as long. Raise it where many members load the same file
@@ -201,18 +200,6 @@ func (c Config) Validate() error {
 		wrong(`"ranks_per_member" is %d, "slurm.gpus_per_member" %d and "slurm.nodes" %d: want multiples of the `+
 			`nodes, as ranks and GPUs are divided evenly among them`, ranks, gpus, nodes)
 	}
-	// The tags of the fields bound numbers only, so times are checked here.
-	for _, t := range []struct {
-		key   string
-		value time.Duration
-	}{
-		{"grace", c.Grace}, {"restarts.window", c.Restarts.Window}, {"restarts.backoff", c.Restarts.Backoff},
-		{"restarts.max_backoff", c.Restarts.MaxBackoff},
-	} {
-		if t.value <= 0 {
-			wrong(`%q is %v: want a time above 0, like "30s"`, t.key, t.value)
-		}
-	}
 	if c.Restarts.MaxBackoff < c.Restarts.Backoff {
 		wrong(`"restarts.max_backoff" is %v: want at least "restarts.backoff", %v`, c.Restarts.MaxBackoff,
 			c.Restarts.Backoff)
@@ -283,12 +270,8 @@ func (v *Vars) SetConfig(value any) error {
 	vars := make(Vars, len(dict))
 	for _, name := range slices.Sorted(maps.Keys(dict)) {
 		switch x := dict[name].(type) {
-		case string:
-			vars[name] = x
-		case int:
-			vars[name] = strconv.Itoa(x)
-		case bool:
-			vars[name] = strconv.FormatBool(x)
+		case string, int, bool:
+			vars[name] = fmt.Sprint(x)
 		default:
 			return fmt.Errorf("%s is %v: want a text; put it in quotes", name, x)
 		}

@@ -148,9 +148,5 @@ func (h Heartbeat) check(members int) error {
 	if h.Member < 0 || h.Member >= members || h.Parent < -1 || h.Parent >= members {
 		return fmt.Errorf("member %d and parent %d, where there are members 0 to %d", h.Member, h.Parent, members-1)
 	}
-	if min(h.Iteration, h.Copies, h.Steps, h.Total) < 0 {
-		return fmt.Errorf("iteration %d, copies %d, steps %d, total %d; want 0 or more", h.Iteration, h.Copies, h.Steps,
-			h.Total)
-	}
 	return checkParams(h.Hyperparameters)
 }

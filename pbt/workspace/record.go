@@ -20,7 +20,6 @@ import (
 const (
 	maxText = 1 << 14 // bytes of a failure, a note or a name; longer ones are cut
 	maxKey  = 1000    // bytes of a hyperparameter's name, quoted
-	maxSize = 1 << 50 // bytes of weights
 
 	// maxIteration has 16 digits: numbers up to it are exact as floats too, which tools for YAML may read them as.
 	maxIteration = 1_000_000_000_000_000
@@ -105,25 +104,12 @@ func (r Record) check(members int) error {
 	if r.Iteration < 1 || r.Iteration > maxIteration {
 		return fmt.Errorf("iteration %d; the first is 1, the last %d", r.Iteration, int64(maxIteration))
 	}
-	if min(r.Copies, r.Steps, r.WeightSteps, r.SinceCopy, r.SinceChange, int64(r.Samples)) < 0 {
-		return fmt.Errorf("iteration %d: copies %d, steps %d, weight steps %d, steps since copy %d, steps since "+
-			"change %d, samples %d; want 0 or more", r.Iteration, r.Copies, r.Steps, r.WeightSteps, r.SinceCopy,
-			r.SinceChange, r.Samples)
-	}
 	if r.Parent < -1 || r.Parent >= members {
 		return fmt.Errorf("iteration %d: parent %d, where there are members 0 to %d, and -1 for none", r.Iteration,
 			r.Parent, members-1)
 	}
 	if err := checkParams(r.Hyperparameters); err != nil {
 		return fmt.Errorf("iteration %d: %w", r.Iteration, err)
-	}
-	switch w := r.Weights; {
-	case w == nil:
-	case w.Size < 0 || w.Size > maxSize:
-		return fmt.Errorf("iteration %d: weights of %d bytes", r.Iteration, w.Size)
-	case len(w.SHA256) != 64 || strings.Trim(w.SHA256, "0123456789abcdef") != "":
-		return fmt.Errorf("iteration %d: %.80q is not a SHA-256 in 64 lower-case hexadecimal digits", r.Iteration,
-			w.SHA256)
 	}
 	return nil
 }
