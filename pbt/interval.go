@@ -244,7 +244,12 @@ func (g *group) endInterval(ctx context.Context) error {
 		g.opt.reached(strategy.Generation{Iteration: g.iteration, Members: own})
 	// A member that has diverged still waits at the end for weights to end with.
 	if last && slices.ContainsFunc(own, func(s strategy.Status) bool { return !s.Diverged() }) {
-		if err := g.awaitKnown(ctx); err != nil {
+		g.known = g.known || slices.ContainsFunc(own, func(s strategy.Status) bool { return s.HasObjective })
+		view, err := g.view(ctx)
+		if err == nil {
+			err = g.checkKnown(g.filter(), view)
+		}
+		if err != nil {
 			return err
 		}
 		return g.finish()

@@ -185,34 +185,6 @@ func (g *group) awaitHealthy(ctx context.Context, l peers.Filter, view workspace
 	}
 }
 
-// awaitKnown makes it an error, at the end of training, that no member ever had an objective. Peers that may still
-// report one are waited for.
-func (g *group) awaitKnown(ctx context.Context) error {
-	wait := waiter{group: g}
-	g.known = g.known || slices.ContainsFunc(g.statuses(), func(s strategy.Status) bool { return s.HasObjective })
-	view, err := workspace.View{}, error(nil)
-	if !g.known {
-		view, err = g.view(ctx)
-	}
-	for !g.known && err == nil {
-		l, more := g.filter(), false
-		for _, p := range view.Members {
-			for _, r := range slices.Concat(p.Records, p.Stale) {
-				g.known = g.known || r.HasObjective
-			}
-			more = more || p.Member != l.Member && len(p.Records) == 0 && l.Live(view.Now, p)
-		}
-		switch {
-		case g.known:
-		case more:
-			view, err = wait.next(ctx)
-		default:
-			return g.unknownObjective()
-		}
-	}
-	return err
-}
-
 // checkKnown makes it an error that no member has an objective although Options.InitialDelay is over and all live peers
 // have published something: the objective's name is probably wrong.
 func (g *group) checkKnown(l peers.Filter, view workspace.View) error {

@@ -156,18 +156,18 @@ func WriteTable(w io.Writer, rows []Row, launched bool) error {
 	header = append(header, "note")
 	var cells [][]string
 	for _, r := range rows {
-		line := []string{strconv.Itoa(r.Member), r.Phase, "-", "-", "-", "-"}
+		line := []string{fmt.Sprint(r.Member), r.Phase, "-", "-", "-", "-"}
 		if b := r.Beat; b != nil {
-			line[2], line[3] = strconv.FormatInt(b.Iteration, 10), strconv.FormatInt(b.Steps, 10)
+			line[2], line[3] = fmt.Sprint(b.Iteration), fmt.Sprint(b.Steps)
 			if b.HasObjective {
-				line[4] = strconv.FormatFloat(b.Objective, 'g', 6, 64)
+				line[4] = fmt.Sprintf("%.6g", b.Objective)
 			}
 			if b.Parent >= 0 {
-				line[5] = strconv.Itoa(b.Parent)
+				line[5] = fmt.Sprint(b.Parent)
 			}
 		}
 		if launched {
-			line = append(line, strconv.Itoa(r.Restarts), cmp.Or(r.GPU, "-"))
+			line = append(line, fmt.Sprint(r.Restarts), cmp.Or(r.GPU, "-"))
 		}
 		cells = append(cells, append(line, r.Note))
 	}
