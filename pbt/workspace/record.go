@@ -120,9 +120,6 @@ func checkParams(params map[string]float64) error {
 		if name == "" || len(strconv.Quote(name)) > maxKey {
 			return fmt.Errorf("a hyperparameter's name of %d bytes; want 1 to about %d", len(name), maxKey)
 		}
-		if strings.ToValidUTF8(name, "") != name {
-			return fmt.Errorf("the hyperparameter's name %.80q is not UTF-8", name)
-		}
 		if v := params[name]; !number.Finite(v) {
 			return fmt.Errorf("hyperparameter %s is %v; want a finite number", name, v)
 		}
@@ -217,15 +214,11 @@ func checkMember(member, members int) error {
 
 // noWeights returns an error if a record refers to no weights that Fetch could verify, and nil otherwise.
 func noWeights(r Record) error {
-	switch w := r.Weights; {
-	case w == nil && r.Failure != "":
-		return fmt.Errorf("workspace: member %d published no weights at iteration %d: %s", r.Member, r.Iteration,
-			r.Failure)
-	case w == nil:
-		return fmt.Errorf("workspace: the record of member %d, iteration %d, refers to no weights", r.Member,
-			r.Iteration)
+	if r.Weights != nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("workspace: member %d published no weights at iteration %d: %s", r.Member, r.Iteration,
+		cmp.Or(r.Failure, "its record refers to none"))
 }
 
 // errNoBest is the error of PublishBest without weights, because Fetch would have nothing to return.

@@ -41,9 +41,8 @@ func folderOf(member int, best bool) string {
 // recordName is the name of a record's file in its member's folder.
 func recordName(iteration int64) string { return fmt.Sprintf("%06d", iteration) + recordSuffix }
 
-// encodeRecord returns the text of a record's file in a folder. The same record gives the same text. More than
-// maxRecord bytes, which readers would refuse, are an error.
-func encodeRecord(r Record, folder string) ([]byte, error) {
+// encodeRecord returns the text of a record's file in a folder. The same record gives the same text.
+func encodeRecord(r Record, folder string) []byte {
 	type line struct {
 		key   string
 		value any
@@ -71,11 +70,7 @@ func encodeRecord(r Record, folder string) ([]byte, error) {
 	}
 	sum := sha256.Sum256(b.Bytes())
 	fmt.Fprintf(&b, "%s%q\n", checkKey, hex.EncodeToString(sum[:]))
-	if b.Len() > maxRecord {
-		return nil, fmt.Errorf("workspace: a record of %d bytes; %d are allowed: publish fewer hyperparameters",
-			b.Len(), maxRecord)
-	}
-	return b.Bytes(), nil
+	return b.Bytes()
 }
 
 // yamlValue returns a value of a record as it stands after the colon of its key.
@@ -153,9 +148,6 @@ type recordText struct {
 // verifies the checksum before it parses anything. The path of the weights must be one that Publish gives, in this
 // folder and of this iteration, so that a record cannot point a reader at another file.
 func decodeRecord(text []byte, member, members int, folder string, iteration int64) (Record, error) {
-	if len(text) > maxRecord {
-		return Record{}, fmt.Errorf("it has more than %d bytes", maxRecord)
-	}
 	if err := sealed(text); err != nil {
 		return Record{}, err
 	}
