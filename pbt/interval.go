@@ -316,7 +316,7 @@ func (g *group) nextInterval(view workspace.View, events []journal.Event) error 
 
 // proceed writes events to the journals, and then saves the members at the beginning of the next interval. In this
 // order a journal is never behind its state: a process that dies in between continues from the state before, decides
-// the same again, and moves the events aside.
+// the same again, and drops the events that it had not known.
 func (g *group) proceed(events []journal.Event) error {
 	if err := g.record(events); err != nil {
 		return err
