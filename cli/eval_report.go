@@ -89,8 +89,7 @@ func (f *evalFlags) write(saved *savedRun, e trainers.Evaluation) error {
 func (f *evalFlags) writeJSON(saved *savedRun, e trainers.Evaluation) error {
 	figures := map[string]any{}
 	for _, s := range summaries(e) {
-		figures[s.name] = number.MapOf(map[string]float64{"mean": s.Mean, "std": s.Std, "min": s.Min,
-			"median": s.Median, "max": s.Max})
+		figures[s.name] = number.Map{"mean": s.Mean, "std": s.Std, "min": s.Min, "median": s.Median, "max": s.Max}
 	}
 	return writeJSON(f.stdout, map[string]any{
 		"checkpoint": saved.Path, "step": saved.Manifest.Step, "config": saved.config,

@@ -29,8 +29,7 @@ func Detect(getenv func(string) string) (place Place, ok bool, err error) {
 		table = podLaunchers
 	default:
 		return Place{}, false, fmt.Errorf("distributed: %s is %q; want off or kubernetes, or leave it out",
-			EnvDistributed,
-			choice)
+			EnvDistributed, choice)
 	}
 	for _, l := range table {
 		if !l.started(e) {
@@ -65,9 +64,6 @@ func (l launcher) place(e environment) (p Place, err error) {
 		return p, err
 	}
 	if p.Rank, err = e.number(l.rank, 0, p.Size-1, cmp.Or(l.hint, l.size+" is "+e.get(l.size))); err != nil {
-		return p, err
-	}
-	if err := e.checkProcesses(l, p.Size); err != nil {
 		return p, err
 	}
 	if err := l.local(e, &p); err != nil {
@@ -130,8 +126,7 @@ func (l launcher) meet(e environment, p Place, id string) (string, error) {
 	if path := e.get(l.socket); path != "" {
 		if !filepath.IsAbs(path) || p.LocalSize != p.Size {
 			return "", fmt.Errorf("%s is %q, and %d of %d ranks are on this machine; want an absolute path, and "+
-				"all ranks here",
-				l.socket, path, p.LocalSize, p.Size)
+				"all ranks here", l.socket, path, p.LocalSize, p.Size)
 		}
 		return path, nil
 	}
@@ -199,25 +194,4 @@ func (e environment) number(name string, low, high int, hint string) (int, error
 		return 0, fmt.Errorf("%s is %q; want a whole number from %d to %d%s", name, value, low, high, hint)
 	}
 	return n, nil
-}
-
-// checkProcesses compares WORLD_SIZE with the number of pods of a PyTorchJob. Depending on the operator's version it
-// counts the pods, or the processes that torchrun would start in them.
-func (e environment) checkProcesses(l launcher, pods int) error {
-	if l.size != "PET_NNODES" || e.get("WORLD_SIZE") == "" {
-		return nil
-	}
-	world, err := e.number("WORLD_SIZE", 1, 1<<20, "")
-	if err != nil {
-		return err
-	}
-	each, err := strconv.Atoi(e.get("PET_NPROC_PER_NODE"))
-	if err != nil {
-		each = 1 // "auto", "cpu" and "gpu" are for torchrun to count
-	}
-	if world != pods && world != pods*each {
-		return fmt.Errorf("WORLD_SIZE is %d; want PET_NNODES, which is %d, or that times PET_NPROC_PER_NODE", world,
-			pods)
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/process"
@@ -34,8 +35,7 @@ func Join(ctx context.Context, place Place, cfg Config) (*Group, error) {
 	}
 	if place.Size < 1 || place.Rank < 0 || place.Rank >= place.Size {
 		return nil, fmt.Errorf("distributed: rank %d of %d: want a rank from 0 to the number of ranks less one",
-			place.Rank,
-			place.Size)
+			place.Rank, place.Size)
 	}
 	g := &Group{place: place, cfg: cfg, links: make(links, place.Size)}
 	if place.Size == 1 {
@@ -89,17 +89,14 @@ func Local(size int, cfg Config) ([]*Group, error) {
 	}
 	defer remove()
 	groups, errs := make([]*Group, size), make([]error, size)
-	done := make(chan int)
+	var joined sync.WaitGroup
 	for r := range size {
-		go func() {
+		joined.Go(func() {
 			groups[r], errs[r] = Join(context.Background(), Place{Rank: r, Size: size, LocalRank: r, LocalSize: size,
 				Address: address, Launcher: "Local"}, cfg)
-			done <- r
-		}()
+		})
 	}
-	for range size {
-		<-done
-	}
+	joined.Wait()
 	if err := errors.Join(errs...); err != nil {
 		for _, g := range groups {
 			err = errors.Join(err, g.Close())

@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -98,7 +100,7 @@ type meeting struct {
 	listener net.Listener
 	end      context.CancelFunc // of the listener
 	arrived  chan arrival
-	refused  chan string // a description of the last connection that was refused
+	refused  atomic.Pointer[string] // a description of the last connection that was refused
 }
 
 // lead connects rank 0.
@@ -121,9 +123,7 @@ func (m *meeting) lead() error {
 		return err
 	}
 	var drawn secret
-	if _, err := rand.Read(drawn[:]); err != nil {
-		return err
-	}
+	rand.Read(drawn[:]) // never fails
 	for _, r := range others {
 		if err := m.write(m.conns[r], drawn, where); err != nil {
 			return fmt.Errorf("rank %d: %w", r, err)
@@ -268,31 +268,25 @@ func (m *meeting) limit(c net.Conn, within time.Duration) (stop func()) {
 }
 
 // read and write transfer rank 0's message to the others when all are connected.
-func (m *meeting) read(c net.Conn, values ...any) error {
+func (m *meeting) read(c net.Conn, drawn *secret, where []endpoint) error {
 	defer m.limit(c, 0)()
-	for _, v := range values {
-		if err := binary.Read(c, binary.BigEndian, v); err != nil {
-			return fmt.Errorf("rank 0 has ended, or it still waits for other ranks: %w", err)
-		}
+	if err := cmp.Or(binary.Read(c, binary.BigEndian, drawn), binary.Read(c, binary.BigEndian, where)); err != nil {
+		return fmt.Errorf("rank 0 has ended, or it still waits for other ranks: %w", err)
 	}
 	return nil
 }
 
-func (m *meeting) write(c net.Conn, values ...any) error {
+func (m *meeting) write(c net.Conn, drawn secret, where []endpoint) error {
 	defer m.limit(c, handshakeTime)()
-	for _, v := range values {
-		if err := binary.Write(c, binary.BigEndian, v); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(binary.Write(c, binary.BigEndian, drawn), binary.Write(c, binary.BigEndian, where))
 }
 
 // receive waits at l until all given ranks have connected, and returns their endpoints.
 func (m *meeting) receive(l net.Listener, s secret, ranks []int) (where []endpoint, err error) {
 	ctx, cancel := context.WithCancel(m.ctx)
 	m.listener, m.end = l, cancel
-	m.arrived, m.refused = make(chan arrival), make(chan string, 1)
+	m.arrived = make(chan arrival)
+	m.refused.Store(nil)
 	closed := make(chan struct{})
 	context.AfterFunc(ctx, func() { defer close(closed); _ = l.Close() })
 	defer func() { <-closed }() // the address is free again when Join returns
@@ -311,10 +305,8 @@ func (m *meeting) receive(l net.Listener, s secret, ranks []int) (where []endpoi
 			missing = slices.DeleteFunc(missing, func(x int) bool { return x == r })
 		case <-ctx.Done():
 			err := fmt.Errorf("%s not there", are(missing))
-			select {
-			case text := <-m.refused:
-				err = fmt.Errorf("%w (it refused %s)", err, text)
-			default:
+			if text := m.refused.Load(); text != nil {
+				err = fmt.Errorf("%w (it refused %s)", err, *text)
 			}
 			return nil, err
 		}
@@ -386,14 +378,7 @@ func (m *meeting) answerHello(c net.Conn, s secret, ranks []int) (h hello, err e
 	}
 	copy(a.Reason[:], reason)
 	if reason != "" {
-		select {
-		case <-m.refused:
-		default:
-		}
-		select {
-		case m.refused <- reason:
-		default:
-		}
+		m.refused.Store(&reason)
 		err = errors.New(reason)
 	}
 	return h, errors.Join(binary.Write(c, binary.BigEndian, a), err)

@@ -1,8 +1,10 @@
 package distributed
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -119,64 +121,34 @@ func ofStep(e environment) bool {
 func tasksOn(list string, node int) (int, error) {
 	at := node
 	for part := range strings.SplitSeq(list, ",") {
-		count, times := part, "1"
-		if before, rest, ok := strings.Cut(part, "("); ok {
-			inner, closed := strings.CutSuffix(rest, ")")
-			x, marked := strings.CutPrefix(inner, "x")
-			if !closed || !marked {
-				return 0, fmt.Errorf("want numbers of tasks like 2(x3),1, not %q", part)
-			}
-			count, times = before, x
-		}
-		n, err := strconv.ParseUint(count, 10, 31)
-		m, err2 := strconv.ParseUint(times, 10, 31)
-		if errors.Join(err, err2) != nil || n < 1 || m < 1 {
+		m := tasks.FindStringSubmatch(part)
+		if m == nil {
 			return 0, fmt.Errorf("want numbers of tasks like 2(x3),1, not %q", part)
 		}
-		if uint64(at) < m {
+		n, err := strconv.ParseUint(m[1], 10, 31)
+		times, err2 := strconv.ParseUint(cmp.Or(m[2], "1"), 10, 31)
+		if errors.Join(err, err2) != nil || n < 1 || times < 1 {
+			return 0, fmt.Errorf("want numbers of tasks like 2(x3),1, not %q", part)
+		}
+		if uint64(at) < times {
 			return int(n), nil
 		}
-		at -= int(m)
+		at -= int(times)
 	}
 	return 0, fmt.Errorf("the list has fewer nodes")
 }
 
+// tasks matches a part of Slurm's list of tasks, numbers a bracket of its lists of machines.
+var (
+	tasks   = regexp.MustCompile(`^([0-9]+)(?:\(x([0-9]+)\))?$`)
+	numbers = regexp.MustCompile(`\[([0-9]+)(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*\]`)
+)
+
 // firstHost returns the first machine of a compressed list of Slurm: "a" of "a,b", "n07" of "n[07-12,20],m1", "r1n3" of
 // "r[1-2]n[3,5]".
 func firstHost(list string) (string, error) {
-	var host strings.Builder
-	for rest := list; rest != "" && rest[0] != ','; {
-		at := strings.IndexAny(rest, "[],")
-		if at < 0 {
-			at = len(rest)
-		}
-		host.WriteString(rest[:at])
-		rest = rest[at:]
-		if rest == "" || rest[0] == ',' {
-			break
-		}
-		inner, after, closed := strings.Cut(rest[1:], "]")
-		if rest[0] == ']' || !closed {
-			return "", fmt.Errorf("a bracket is not closed; want a list of machines like n[01-04,7]")
-		}
-		for i, part := range strings.Split(inner, ",") {
-			low, high, ranged := strings.Cut(part, "-")
-			a, err := strconv.ParseUint(low, 10, 63)
-			b := a
-			if err == nil && ranged {
-				b, err = strconv.ParseUint(high, 10, 63)
-			}
-			if err != nil || b < a {
-				return "", fmt.Errorf("%q is not a range of numbers; want a list of machines like n[01-04,7]", part)
-			}
-			if i == 0 {
-				host.WriteString(low)
-			}
-		}
-		rest = after
-	}
-	name := host.String()
-	if name == "" || strings.ContainsAny(name, "/: \t\n()\x00") {
+	name, _, _ := strings.Cut(numbers.ReplaceAllString(list, "$1"), ",")
+	if name == "" || strings.ContainsAny(name, "[]/: \t\n()\x00") {
 		return "", fmt.Errorf("the first machine would be %q; want a list of machines like n[01-04,7]", name)
 	}
 	return name, nil

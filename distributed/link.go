@@ -175,8 +175,7 @@ func (l *link) expect(want frame, size int) (int, error) {
 			own = fmt.Sprintf(" of %d bytes", size)
 		}
 		return 0, fmt.Errorf("operation %d of rank %d is %v of %d bytes, operation %d of this rank is %v%s; run the "+
-			"same program with the same settings on all ranks",
-			f.op, l.rank, f.kind, f.size, want.op, want.kind, own)
+			"same program with the same settings on all ranks", f.op, l.rank, f.kind, f.size, want.op, want.kind, own)
 	}
 	return int(f.size), nil
 }

@@ -21,8 +21,7 @@ func network(address string) (kind, at string, err error) {
 	}
 	if err != nil {
 		return "", "", fmt.Errorf("distributed: the ranks' address is %q; want host:port, or the path of a unix "+
-			"socket: %w",
-			address, err)
+			"socket: %w", address, err)
 	}
 	return "tcp", address, nil
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -34,25 +33,18 @@ func (e *PeerError) Error() string {
 	case len(e.Ranks) == 0:
 		return fmt.Sprintf("distributed: the connection of the ranks has failed, although all are alive: %v", e.Err)
 	}
-	return fmt.Sprintf("distributed: %s died, or cannot be reached: %v", have(e.Ranks), e.Err)
+	return fmt.Sprintf("distributed: rank %d has died, or cannot be reached: %v", e.Ranks[0], e.Err)
 }
 
 // Unwrap returns Err.
 func (e *PeerError) Unwrap() error { return e.Err }
 
-// have returns "rank 1 has" or "ranks 1 and 2 have". are returns "rank 1 is" or "ranks 1 and 2 are".
-func have(ranks []int) string { return numbered(ranks, "has", "have") }
-func are(ranks []int) string  { return numbered(ranks, "is", "are") }
-
-func numbered(ranks []int, one, several string) string {
+// are returns "rank 1 is" or "ranks 1 2 are".
+func are(ranks []int) string {
 	if len(ranks) == 1 {
-		return fmt.Sprintf("rank %d %s", ranks[0], one)
+		return fmt.Sprintf("rank %d is", ranks[0])
 	}
-	words := make([]string, len(ranks))
-	for i, r := range ranks {
-		words[i] = strconv.Itoa(r)
-	}
-	return fmt.Sprintf("ranks %s and %s %s", strings.Join(words[:len(words)-1], ", "), words[len(words)-1], several)
+	return fmt.Sprintf("ranks %s are", strings.Trim(fmt.Sprint(ranks), "[]"))
 }
 
 // fail returns the error of a failed operation, and sets it for all later ones.

@@ -67,11 +67,9 @@ func (p Place) Environ(environ []string) ([]string, error) {
 			list = append(list, variable)
 		}
 	}
-	return append(list,
-		fmt.Sprintf("RANK=%d", p.Rank), fmt.Sprintf("WORLD_SIZE=%d", p.Size),
+	return append(list, fmt.Sprintf("RANK=%d", p.Rank), fmt.Sprintf("WORLD_SIZE=%d", p.Size),
 		fmt.Sprintf("LOCAL_RANK=%d", p.LocalRank), fmt.Sprintf("LOCAL_WORLD_SIZE=%d", p.LocalSize),
 		"MASTER_ADDR="+host, "MASTER_PORT="+port,
 		EnvSocket+"="+socket, EnvRun+"="+p.ID(), fmt.Sprintf("%s=%d", EnvAttempt, p.Attempt),
-		EnvLauncher+"="+p.Launcher,
-	), nil
+		EnvLauncher+"="+p.Launcher), nil
 }

@@ -16,13 +16,13 @@ import (
 )
 
 // newMember builds a member through Options.New and sets its hyperparameters. With saved it is put back to how it was
-// saved; snapshot may be nil for a member that failed before it had one. Otherwise Options.Diversify applies. On error
+// saved, perhaps without a snapshot if it failed before it had one. Otherwise Options.Diversify applies. On error
 // nothing is left open.
-func newMember(o *Options, id int, saved *states.Member, snapshot *checkpoint.Snapshot) (m *member, err error) {
+func newMember(o *Options, id int, saved *states.Restored) (m *member, err error) {
 	m = o.unbuilt(id, saved)
-	values := m.hyperparameters
-	if saved == nil {
-		values = o.initial(id)
+	values, snapshot := o.initial(id), (*checkpoint.Snapshot)(nil)
+	if saved != nil {
+		values, snapshot = m.Hyperparameters, saved.Snapshot
 	}
 	// New may use the values, but need not: they are set below in any case.
 	if m.trainee, err = o.construct(Member{ID: id, Seed: m.seed, Hyperparameters: values,
@@ -68,7 +68,7 @@ func (m *member) diversify() (err error) {
 	if !m.opt.Diversify || slices.Contains(m.opt.Reference, m.id) {
 		return nil
 	}
-	original := m.hyperparameters
+	original := m.Hyperparameters
 	_, m.mutation, err = m.selfMutate(0, func() []journal.Event { return nil })
 	if err != nil {
 		return fmt.Errorf("first mutation: %w", err)

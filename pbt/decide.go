@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/internal/peers"
 	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/internal/streams"
@@ -179,7 +178,7 @@ func (g *round) exploit() ([]journal.Event, error) {
 		applied, err := w.m.exploit(e, x)
 		if elsewhere, ok := errors.AsType[*errNewProcess](err); ok {
 			g.phase = states.Decided
-			w.pending = &states.Pending{Events: before, Event: e, Values: number.MapOf(elsewhere.values),
+			w.pending = &states.Pending{Events: before, Event: e, Values: elsewhere.values,
 				Source: x.source.member, SourceSteps: x.source.steps, SourceWeightSteps: x.source.weightSteps,
 				Weights: x.source.snapshot}
 			if err := w.persist(); err != nil {
@@ -281,7 +280,7 @@ func (g *round) present(ctx context.Context) ([]*checkpoint.Snapshot, error) {
 // meeters returns the group's members that play against others and can train.
 func (g *group) meeters() (all []*worker) {
 	for _, w := range g.workers {
-		if _, ok := w.m.trainee.(Meeter); ok && w.m.failure == "" {
+		if _, ok := w.m.trainee.(Meeter); ok && w.m.Failure == "" {
 			all = append(all, w)
 		}
 	}
@@ -301,7 +300,7 @@ func (g *round) meet(present []*checkpoint.Snapshot) error {
 
 // selfPlay returns whom the member met in this interval, nil for members that do not play against others.
 func (m *member) selfPlay() (s *journal.SelfPlay) {
-	if p, ok := m.trainee.(Meeter); ok && m.failure == "" {
+	if p, ok := m.trainee.(Meeter); ok && m.Failure == "" {
 		_ = guarded(func() error { s = p.SelfPlay(); return nil })
 	}
 	return s

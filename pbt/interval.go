@@ -244,7 +244,12 @@ func (g *group) endInterval(ctx context.Context) error {
 		g.opt.reached(strategy.Generation{Iteration: g.iteration, Members: own})
 	// A member that has diverged still waits at the end for weights to end with.
 	if last && slices.ContainsFunc(own, func(s strategy.Status) bool { return !s.Diverged() }) {
-		if err := g.awaitKnown(ctx); err != nil {
+		g.known = g.known || slices.ContainsFunc(own, func(s strategy.Status) bool { return s.HasObjective })
+		view, err := g.view(ctx)
+		if err == nil {
+			err = g.checkKnown(g.filter(), view)
+		}
+		if err != nil {
 			return err
 		}
 		return g.finish()
@@ -266,7 +271,7 @@ func (g *group) endInterval(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if g.exact() || g.workers[0].m.failure == "" {
+		if g.exact() || g.workers[0].m.Failure == "" {
 			return g.nextInterval(view, events)
 		}
 		// The member cannot train and was not rescued. It waits for new records of its peers, and writes only what has
@@ -311,7 +316,7 @@ func (g *group) nextInterval(view workspace.View, events []journal.Event) error 
 
 // proceed writes events to the journals, and then saves the members at the beginning of the next interval. In this
 // order a journal is never behind its state: a process that dies in between continues from the state before, decides
-// the same again, and moves the events aside.
+// the same again, and drops the events that it had not known.
 func (g *group) proceed(events []journal.Event) error {
 	if err := g.record(events); err != nil {
 		return err
@@ -320,7 +325,7 @@ func (g *group) proceed(events []journal.Event) error {
 	g.phase = states.Training
 	for _, w := range g.workers {
 		w.pending = nil
-		w.m.nextInterval()
+		w.m.Peak = nil // it belongs to one interval only
 	}
 	return g.each(context.Background(), (*worker).persist)
 }

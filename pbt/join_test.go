@@ -180,7 +180,7 @@ func checkStates(t *testing.T, dir string, events []journal.Event) {
 		if state.Phase != states.Finished || !st.Final || m.Steps != st.Steps || m.CopiedFrom() != st.Parent ||
 			state.Copies != st.Copies || state.Iteration != st.Iteration || known != st.HasObjective ||
 			known && !cmp.Equal(objective, st.Objective, cmpopts.EquateNaNs()) ||
-			!maps.Equal(m.Hyperparameters.Floats(), st.Hyperparameters) {
+			!maps.Equal(m.Hyperparameters, st.Hyperparameters) {
 			t.Errorf("the journal replays to %+v, and the state is %+v", st, state)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
@@ -44,15 +45,15 @@ const maxScores = 100
 
 // score appends the objective at an interval's end, as strategies see it, to the scores. A second call for the same
 // interval, as after an interruption, replaces the first one's.
-func (m *measured) score(iteration int64, s strategy.Status) {
+func (m *member) score(iteration int64, s strategy.Status) {
 	if s.Failed || !s.HasObjective {
 		return
 	}
-	if m.scoredAt == iteration {
-		m.scores = m.scores[:len(m.scores)-1]
+	if m.ScoredAt == iteration {
+		m.Scores = m.Scores[:len(m.Scores)-1]
 	}
-	m.scores, m.scoredAt = append(m.scores, s.Objective), iteration
-	m.scores = slices.Delete(m.scores, 0, max(0, len(m.scores)-maxScores))
+	m.Scores, m.ScoredAt = append(m.Scores, number.JSON(m.opt.Measure.signed(s.Objective))), iteration
+	m.Scores = slices.Delete(m.Scores, 0, max(0, len(m.Scores)-maxScores))
 }
 
 // reached reports whether the population has reached Options.Target: every member is healthy, and the mean of its last
@@ -70,9 +71,6 @@ func (o *Options) reached(g strategy.Generation) bool {
 	}
 	return true
 }
-
-// nextInterval forgets the peak, which belongs to one interval only.
-func (m *measured) nextInterval() { m.peak, m.hasPeak = 0, false }
 
 // Measure says how a member's objective comes from what its trainee reports. The zero value takes the figure as the
 // trainee reports it at the interval's end, higher is better. The yaml tags are the keys under pbt.measure in a file.

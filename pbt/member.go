@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -23,26 +24,13 @@ type member struct {
 	// restartProcess makes rebuilding the trainee an *errNewProcess.
 	restartProcess bool
 
-	// steps are environment steps trained by this member; copies do not change them, while the trainee's own count
-	// jumps.
-	steps int64
-	// copiedAt are the steps at the last copy, and inherited the steps that were behind the copied weights.
-	copiedAt, inherited int64
-	// changedAt are the steps at the last copy or, if that was later, at the last mutation of the member's own.
-	changedAt int64
-	// parent is the member whose weights were copied last, -1 for none.
-	parent int
-
-	measured
-
-	failure         string // "" while the member trains
-	cause           error  // of the last failure, which may be over
-	failedIteration int64
-
-	hyperparameters map[string]float64
-	original        map[string]float64 // those before the first mutation, where there was one
-	mutation        string             // what that did, where the population evolves
-	metrics         map[string]float64
+	// Member is what is saved. Copies do not change its Steps, while the trainee's own count jumps.
+	states.Member
+	cause      error              // of the last failure, which may be over
+	original   map[string]float64 // the hyperparameters before the first mutation, where there was one
+	mutation   string             // what that did, where the population evolves
+	metrics    map[string]float64
+	evaluation map[string]float64 // the figures of the last evaluation
 	// snapshot is of the present state; nil when not taken since the state changed.
 	snapshot *checkpoint.Snapshot
 }
@@ -59,13 +47,18 @@ func wrapMember(id int, err error) error {
 // objective NaN, whatever was measured, so that every strategy treats the member as diverged.
 func (m *member) status() strategy.Status {
 	s := strategy.Status{
-		Member: m.id, Steps: m.steps, Objective: m.objective, HasObjective: m.hasObjective, Failed: m.failure != "",
-		Iteration: m.measuredAt, WeightSteps: m.weightSteps(), SinceCopy: m.steps - m.copiedAt,
-		SinceChange: m.steps - m.changedAt,
-		Peak:        m.peak, HasPeak: m.hasPeak, Samples: m.samples, Scores: slices.Clone(m.scores),
-		Hyperparameters: maps.Clone(m.hyperparameters),
+		Member: m.id, Steps: m.Steps, Failed: m.Failure != "", Iteration: m.MeasuredAt, WeightSteps: m.weightSteps(),
+		SinceCopy: m.Steps - m.CopiedAt, SinceChange: m.Steps - max(m.CopiedAt, m.ChangedAt), Samples: m.Samples,
+		Hyperparameters: maps.Clone(m.Hyperparameters),
 	}
-	if m.diverged != "" {
+	s.Objective, s.HasObjective = m.objective()
+	if peak, ok := m.Peak.Known(); ok {
+		s.Peak, s.HasPeak = m.opt.Measure.signed(peak), true
+	}
+	for _, x := range m.Scores {
+		s.Scores = append(s.Scores, m.opt.Measure.signed(float64(x)))
+	}
+	if m.Diverged != "" {
 		s.NotFinite, s.Objective, s.HasObjective, s.Peak, s.HasPeak = true, math.NaN(), true, 0, false
 	}
 	return s
@@ -73,7 +66,15 @@ func (m *member) status() strategy.Status {
 
 // weightSteps returns the environment steps behind the present weights: those of the copied weights at the last copy,
 // and the member's own since.
-func (m *member) weightSteps() int64 { return m.inherited + m.steps - m.copiedAt }
+func (m *member) weightSteps() int64 { return m.Inherited + m.Steps - m.CopiedAt }
+
+// objective returns the objective, of which more is better, as strategies see it.
+func (m *member) objective() (objective float64, known bool) {
+	if figure, ok := m.Objective.Known(); ok {
+		return m.opt.Measure.signed(figure), true
+	}
+	return 0, false
+}
 
 // train advances the member to the interval's end, or by about most environment steps if most is not 0. It calls
 // report after each part of Options.ProgressSteps. An error or a panic of the trainee makes the member a failed one;
@@ -81,12 +82,12 @@ func (m *member) weightSteps() int64 { return m.inherited + m.steps - m.copiedAt
 func (m *member) train(ctx context.Context, iteration, most int64, report func()) error {
 	target := m.opt.target(iteration)
 	if most > 0 {
-		target = min(target, m.steps+most)
+		target = min(target, m.Steps+most)
 	}
-	for m.failure == "" && m.steps < target && ctx.Err() == nil {
+	for m.Failure == "" && m.Steps < target && ctx.Err() == nil {
 		m.snapshot = nil
-		end := m.opt.pause(iteration, m.steps)
-		stop := min(m.opt.nextObjectiveCheck(m.metrics, iteration, m.steps, end), target)
+		end := m.opt.pause(iteration, m.Steps)
+		stop := min(m.opt.nextObjectiveCheck(m.metrics, iteration, m.Steps, end), target)
 		if err := guarded(func() error { return m.advance(ctx, iteration, stop, end) }); err != nil {
 			if errors.Is(err, ErrBroken) {
 				return err
@@ -94,12 +95,12 @@ func (m *member) train(ctx context.Context, iteration, most int64, report func()
 			m.fail(iteration, err)
 			return nil
 		}
-		if m.figure == "" {
+		if m.Figure == "" {
 			if err := m.opt.checkObjective(m.metrics, iteration); err != nil {
 				return wrapMember(m.id, err)
 			}
 		}
-		if m.steps >= end {
+		if m.Steps >= end {
 			report()
 		}
 	}
@@ -108,7 +109,7 @@ func (m *member) train(ctx context.Context, iteration, most int64, report func()
 
 // trains reports whether the member still has environment steps to train in an interval.
 func (m *member) trains(iteration int64) bool {
-	return m.failure == "" && m.steps < m.opt.target(iteration)
+	return m.Failure == "" && m.Steps < m.opt.target(iteration)
 }
 
 // advance trains until the member has stop own environment steps, and reads the objective where that reaches end. It
@@ -116,10 +117,10 @@ func (m *member) trains(iteration int64) bool {
 // interrupted and resumed run measures the same as an uninterrupted one.
 func (m *member) advance(ctx context.Context, iteration, stop, end int64) error {
 	// The trainee's own count jumps when it restores a copy, so only the difference is this member's.
-	before, steps := m.trainee.Steps(), stop-m.steps
+	before, steps := m.trainee.Steps(), stop-m.Steps
 	err := m.trainee.Train(ctx, steps)
 	trained := m.trainee.Steps() - before
-	m.steps += max(trained, 0)
+	m.Steps += max(trained, 0)
 	// An error is the member's failure, unless it only says that the context was cancelled.
 	stopped := ctx.Err() != nil
 	if err != nil && !(stopped && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))) {
@@ -129,8 +130,8 @@ func (m *member) advance(ctx context.Context, iteration, stop, end int64) error 
 		return fmt.Errorf("Train(%d) changed the number of environment steps by %d; it must advance", steps, trained)
 	}
 	m.metrics = maps.Clone(m.trainee.Metrics())
-	m.hyperparameters = maps.Clone(m.trainee.Hyperparameters())
-	if m.steps >= end {
+	m.Hyperparameters = maps.Clone(m.trainee.Hyperparameters())
+	if m.Steps >= end {
 		m.read(iteration)
 	}
 	return nil
@@ -138,32 +139,35 @@ func (m *member) advance(ctx context.Context, iteration, stop, end int64) error 
 
 // fail makes the member a failed one. It does not train until another member's weights rescue it.
 func (m *member) fail(iteration int64, err error) {
-	m.failure, m.failedIteration, m.cause = err.Error(), iteration, err
+	m.Failure, m.FailedIteration, m.cause = err.Error(), iteration, err
 	m.forget()
 }
 
 // forget drops everything known about the weights that the member had before: they failed, or were replaced.
 func (m *member) forget() {
-	m.snapshot, m.metrics, m.measured = nil, nil, measured{}
+	m.snapshot, m.metrics, m.evaluation = nil, nil, nil
+	m.Objective, m.Peak, m.Figure, m.Diverged = nil, nil, "", ""
+	m.MeasuredAt, m.Samples, m.Readings = 0, 0, nil
+	m.Scores, m.ScoredAt = nil, 0
 }
 
 // copied notes that the member has just been given a copy of the source.
 func (m *member) copied(s source) {
 	m.forget()
-	m.failure, m.failedIteration = "", 0
-	m.parent, m.copiedAt, m.changedAt, m.inherited = s.member, m.steps, m.steps, s.weightSteps
-	m.scores, m.scoredAt = slices.Clone(s.scores), s.scoredAt
+	m.Failure, m.FailedIteration = "", 0
+	m.Parent, m.CopiedAt, m.ChangedAt, m.Inherited = &s.member, m.Steps, 0, s.weightSteps
+	m.Scores, m.ScoredAt = slices.Clone(s.scores), s.scoredAt
 }
 
 // mutated notes that the member has just changed what it trains with, and kept its weights' history.
-func (m *member) mutated() { m.snapshot, m.changedAt = nil, m.steps }
+func (m *member) mutated() { m.snapshot, m.ChangedAt = nil, m.Steps }
 
 // setHyperparameters sets hyperparameters and reads back which are in effect.
 func (m *member) setHyperparameters(values map[string]float64) error {
 	if err := m.trainee.SetHyperparameters(maps.Clone(values)); err != nil {
 		return fmt.Errorf("hyperparameters: %w", err)
 	}
-	m.hyperparameters = maps.Clone(m.trainee.Hyperparameters())
+	m.Hyperparameters = maps.Clone(m.trainee.Hyperparameters())
 	return nil
 }
 
@@ -191,11 +195,12 @@ func (m *member) snapshotOf() (*checkpoint.Snapshot, error) {
 
 // event returns a journal's event of where the member stands.
 func (m *member) event(iteration int64, kind journal.Kind, cause string) journal.Event {
-	return journal.Event{
-		Kind: kind, Iteration: iteration, Member: m.id, Parent: -1, Steps: m.steps,
-		Objective: m.opt.Measure.signed(m.objective), HasObjective: m.hasObjective,
-		Before: maps.Clone(m.hyperparameters), Cause: cause,
+	e := journal.Event{
+		Kind: kind, Iteration: iteration, Member: m.id, Parent: -1, Steps: m.Steps,
+		Before: maps.Clone(m.Hyperparameters), Cause: cause,
 	}
+	e.Objective, e.HasObjective = m.Objective.Known()
+	return e
 }
 
 // notify calls Options.Progress: with progress within an interval, or, with e, an event of the journal.
@@ -218,10 +223,10 @@ func (m *member) notify(iteration int64, e *journal.Event) {
 // trouble returns the event of a member that failed or diverged in an interval, nil for others.
 func (m *member) trouble(iteration int64) []journal.Event {
 	switch {
-	case m.failure != "" && m.failedIteration == iteration:
-		return []journal.Event{m.event(iteration, journal.Failed, m.failure)}
-	case m.failure == "" && m.diverged != "":
-		e := m.event(iteration, journal.Diverged, m.diverged)
+	case m.Failure != "" && m.FailedIteration == iteration:
+		return []journal.Event{m.event(iteration, journal.Failed, m.Failure)}
+	case m.Failure == "" && m.Diverged != "":
+		e := m.event(iteration, journal.Diverged, m.Diverged)
 		e.Objective, e.HasObjective = 0, false // the decision's event has it
 		return []journal.Event{e}
 	}
@@ -261,22 +266,6 @@ func (m Measure) signed(x float64) float64 {
 	return x
 }
 
-// measured is what is known of a member's present weights. Objectives are higher-is-better.
-type measured struct {
-	objective    float64
-	hasObjective bool
-	measuredAt   int64              // the interval it belongs to, 0 for none
-	samples      int                // measurements behind it
-	readings     []float64          // the last figures read, if the trainee has no samples of its own
-	figure       string             // the name that the objective goes by, "" while unknown
-	evaluation   map[string]float64 // the figures of the last evaluation
-	peak         float64            // the best objective in the interval
-	hasPeak      bool
-	scores       []float64 // the objectives at interval ends that the weights went through, the last at scoredAt
-	scoredAt     int64
-	diverged     string // why the weights cannot be used although the member trains, "" when they can
-}
-
 // read takes the objective from the trainee's latest figures. If they do not have it, or not enough measurements of it,
 // the objective stays as it was.
 func (m *member) read(iteration int64) {
@@ -284,14 +273,14 @@ func (m *member) read(iteration int64) {
 	if w.EvaluationEpisodes > 0 { // that is the only measurement
 		return
 	}
-	name, value, ok := figureOf(m.metrics, m.opt.Objective, m.figure)
+	name, value, ok := figureOf(m.metrics, m.opt.Objective, m.Figure)
 	if !ok {
 		return
 	}
-	m.figure = name
+	m.Figure = name
 	if n := max(w.Window, w.MinSamples); n > 0 {
 		samples := m.measurements(value, n)
-		m.samples = len(samples)
+		m.Samples = len(samples)
 		if len(samples) < w.MinSamples {
 			return
 		}
@@ -306,20 +295,25 @@ func (m *member) read(iteration int64) {
 // since the last copy, to which this value is added.
 func (m *member) measurements(value float64, n int) []float64 {
 	if s, ok := m.trainee.(Sampler); ok {
-		if samples := s.Samples(m.figure, n); len(samples) > 0 {
+		if samples := s.Samples(m.Figure, n); len(samples) > 0 {
 			return samples[max(0, len(samples)-n):]
 		}
 	}
-	m.readings = append(m.readings, value)
-	m.readings = slices.Delete(m.readings, 0, max(0, len(m.readings)-n))
-	return m.readings
+	m.Readings = append(m.Readings, number.JSON(value))
+	m.Readings = slices.Delete(m.Readings, 0, max(0, len(m.Readings)-n))
+	readings := make([]float64, len(m.Readings))
+	for i, x := range m.Readings {
+		readings[i] = float64(x)
+	}
+	return readings
 }
 
 // set sets the objective of an interval from a figure, and the peak within the interval.
 func (m *member) set(iteration int64, figure float64) {
-	m.objective, m.hasObjective, m.measuredAt = m.opt.Measure.signed(figure), true, iteration
-	if number.Finite(m.objective) && (!m.hasPeak || m.objective > m.peak) {
-		m.peak, m.hasPeak = m.objective, true
+	m.Objective, m.MeasuredAt = number.Optional(figure, true), iteration
+	signed := m.opt.Measure.signed
+	if peak, ok := m.Peak.Known(); number.Finite(figure) && (!ok || signed(figure) > signed(peak)) {
+		m.Peak = m.Objective
 	}
 }
 
@@ -328,7 +322,7 @@ func (m *member) set(iteration int64, figure float64) {
 // while the figures still look well: episodes may have ended before the update that spoilt the weights. A member whose
 // snapshot cannot be taken is not judged by it. A cancelled context leaves it incomplete; it is then done again.
 func (m *member) measureEnd(ctx context.Context, iteration int64) {
-	if m.failure != "" {
+	if m.Failure != "" {
 		return
 	}
 	if w := m.opt.Measure; w.EvaluationEpisodes > 0 {
@@ -343,13 +337,13 @@ func (m *member) measureEnd(ctx context.Context, iteration int64) {
 			return
 		}
 		m.evaluation = maps.Clone(figures)
-		if name, value, ok := figureOf(figures, m.opt.Objective, m.figure); ok {
-			m.figure, m.samples = name, w.EvaluationEpisodes
+		if name, value, ok := figureOf(figures, m.opt.Objective, m.Figure); ok {
+			m.Figure, m.Samples = name, w.EvaluationEpisodes
 			m.set(iteration, value)
 		}
 	}
-	m.diverged = ""
-	if m.hasObjective && !number.Finite(m.objective) {
+	m.Diverged = ""
+	if figure, ok := m.Objective.Known(); ok && !number.Finite(figure) {
 		return
 	}
 	snapshot, err := m.snapshotOf()
@@ -357,6 +351,6 @@ func (m *member) measureEnd(ctx context.Context, iteration int64) {
 		return
 	}
 	if err := snapshot.CheckFinite(); err != nil {
-		m.diverged = fmt.Sprintf("weights: %v", err)
+		m.Diverged = fmt.Sprintf("weights: %v", err)
 	}
 }

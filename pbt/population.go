@@ -277,11 +277,11 @@ type Row struct {
 // Table returns the members of this process as they stand.
 func (p *Population) Table() Table {
 	o, workers := p.opt, p.workers()
-	t := Table{Objective: o.Objective, Keys: o.Tuned(slices.Sorted(maps.Keys(workers[0].m.hyperparameters)))}
+	t := Table{Objective: o.Objective, Keys: o.Tuned(slices.Sorted(maps.Keys(workers[0].m.Hyperparameters)))}
 	for _, w := range workers {
 		s := w.m.status()
 		s.Objective, s.Peak = o.Measure.signed(s.Objective), o.Measure.signed(s.Peak)
-		t.Rows = append(t.Rows, Row{Status: s, Parent: w.m.parent})
+		t.Rows = append(t.Rows, Row{Status: s, Parent: w.m.CopiedFrom()})
 	}
 	if len(t.Keys) == 0 {
 		t.Keys = slices.Sorted(maps.Keys(t.Rows[0].Hyperparameters))
@@ -293,25 +293,22 @@ func (p *Population) Table() Table {
 // each of Keys.
 func (t Table) Write(w io.Writer) error {
 	header := slices.Concat([]string{"member", "parent", "environment steps", t.Objective}, t.More, t.Keys)
+	cell := func(v float64, known bool) string {
+		if known {
+			return fmt.Sprintf("%.6g", v)
+		}
+		return "-"
+	}
 	var rows [][]string
 	for _, r := range t.Rows {
-		row := []string{fmt.Sprint(r.Member), "-", fmt.Sprint(r.Steps), "-"}
-		if r.Parent >= 0 {
-			row[1] = fmt.Sprint(r.Parent)
+		objective := cell(r.Objective, r.HasObjective)
+		if r.Failed {
+			objective = "failed"
 		}
-		switch {
-		case r.Failed:
-			row[3] = "failed"
-		case r.HasObjective:
-			row[3] = fmt.Sprintf("%.6g", r.Objective)
-		}
-		row = append(row, r.More...)
+		row := append(tracking.Cells(r.Member, cell(float64(r.Parent), r.Parent >= 0), r.Steps, objective), r.More...)
 		for _, key := range t.Keys {
-			cell := "-"
-			if v, ok := r.Hyperparameters[key]; ok {
-				cell = fmt.Sprintf("%.6g", v)
-			}
-			row = append(row, cell)
+			v, ok := r.Hyperparameters[key]
+			row = append(row, cell(v, ok))
 		}
 		rows = append(rows, row)
 	}

@@ -119,9 +119,9 @@ func Join(ctx context.Context, opt Options, process ProcessOptions) (*Population
 // resume applies the pending decision of the last process: it builds the member from the new hyperparameters. If that
 // fails, the member is built as it was before, and the journal says so.
 func (w *worker) resume(saved *states.Restored) error {
-	g, m, p, state := w.group, w.m, saved.State.Pending, saved.State
+	g, m, p := w.group, w.m, saved.State.Pending
 	src := source{member: p.Source, snapshot: p.Weights, steps: p.SourceSteps, weightSteps: p.SourceWeightSteps}
-	c := Candidate{Member: w.id, Iteration: g.iteration, Hyperparameters: p.Values.Floats()}
+	c := Candidate{Member: w.id, Iteration: g.iteration, Hyperparameters: p.Values}
 	copies := p.Event.Kind == journal.Replace
 	var err error
 	fill := (*member).restore
@@ -137,11 +137,11 @@ func (w *worker) resume(saved *states.Restored) error {
 	if err != nil {
 		p.Event = notApplied(p.Event, err)
 		var broken error
-		if w.m, broken = w.build(&state.Member, saved.Snapshot); broken != nil {
+		if w.m, broken = w.build(saved); broken != nil {
 			return errors.Join(broken, err)
 		}
 	} else {
-		p.Event.After, p.Event.Rebuilt = maps.Clone(m.hyperparameters), true
+		p.Event.After, p.Event.Rebuilt = maps.Clone(m.Hyperparameters), true
 		if copies {
 			m.copied(src)
 			w.copies++

@@ -27,12 +27,12 @@ func (o *Options) begin(members []*member) []journal.Event {
 		Schema: journal.Schema, Members: o.Members, Objective: o.Objective, IntervalSteps: o.IntervalSteps,
 		Seed:     o.Seed,
 		Minimise: o.Measure.Minimise, Strategy: strategy.Describe(o.Strategy),
-		Tuned: o.Tuned(slices.Sorted(maps.Keys(members[0].hyperparameters))),
+		Tuned: o.Tuned(slices.Sorted(maps.Keys(members[0].Hyperparameters))),
 	}}}
 	for _, m := range members {
 		events = append(events, journal.Event{Kind: journal.Start, Member: m.id, Parent: -1, Seed: m.seed,
 			Before: m.original,
-			After:  maps.Clone(m.hyperparameters), Mutation: m.mutation, Architecture: m.describe()})
+			After:  maps.Clone(m.Hyperparameters), Mutation: m.mutation, Architecture: m.describe()})
 		m.original, m.mutation = nil, ""
 	}
 	return events
@@ -102,7 +102,7 @@ workers:
 // group of all members keeps diverged weights, too: a process that continues must come to the same.
 func (w *worker) good() *checkpoint.Snapshot {
 	m := w.m
-	if m.failure != "" || m.status().Diverged() && !w.group.whole() {
+	if m.Failure != "" || m.status().Diverged() && !w.group.whole() {
 		return nil
 	}
 	snapshot, err := m.snapshotOf()
@@ -147,27 +147,11 @@ func (w *worker) checkpoint() error {
 	return w.persist()
 }
 
-// saved returns the member as it is saved.
+// saved returns the member as it is saved, sharing no memory with it.
 func (m *member) saved() states.Member {
-	s := states.Member{
-		Steps: m.steps, Failure: m.failure, FailedIteration: m.failedIteration,
-		Hyperparameters: number.MapOf(m.hyperparameters), CopiedAt: m.copiedAt, Inherited: m.inherited,
-		MeasuredAt: m.measuredAt, Samples: m.samples, Figure: m.figure, Diverged: m.diverged, ScoredAt: m.scoredAt,
-		Objective: number.Optional(m.opt.Measure.signed(m.objective), m.hasObjective),
-		Peak:      number.Optional(m.opt.Measure.signed(m.peak), m.hasPeak),
-	}
-	if parent := m.parent; parent >= 0 {
-		s.Parent = &parent
-	}
-	if m.changedAt > m.copiedAt {
-		s.ChangedAt = m.changedAt
-	}
-	for _, r := range m.readings {
-		s.Readings = append(s.Readings, number.JSON(r))
-	}
-	for _, x := range m.scores {
-		s.Scores = append(s.Scores, number.JSON(m.opt.Measure.signed(x)))
-	}
+	s := m.Member
+	s.Hyperparameters = maps.Clone(s.Hyperparameters)
+	s.Readings, s.Scores = slices.Clone(s.Readings), slices.Clone(s.Scores)
 	return s
 }
 
@@ -205,7 +189,7 @@ func (w *worker) publish() error {
 	m, snapshot, r := w.m, w.good(), w.record()
 	if snapshot == nil {
 		status := m.status()
-		r.Failure = cmp.Or(m.failure, m.diverged, status.Trouble())
+		r.Failure = cmp.Or(m.Failure, m.Diverged, status.Trouble())
 		r.Objective, r.HasObjective = math.NaN(), !status.Failed
 	}
 	if err := w.lost(); err != nil {
@@ -231,14 +215,15 @@ func (w *worker) publish() error {
 func (w *worker) record() workspace.Record {
 	m, g := w.m, w.group
 	r := workspace.Record{
-		Member: w.id, Iteration: g.iteration, Copies: w.copies, Steps: m.steps, WeightSteps: m.weightSteps(),
-		SinceCopy: m.steps - m.copiedAt, Objective: g.opt.Measure.signed(m.objective), HasObjective: m.hasObjective,
-		Peak: g.opt.Measure.signed(m.peak), HasPeak: m.hasPeak, Samples: m.samples, Parent: m.parent,
-		Hyperparameters: maps.Clone(m.hyperparameters), Experiment: g.cfg.Experiment,
+		Member: w.id, Iteration: g.iteration, Copies: w.copies, Steps: m.Steps, WeightSteps: m.weightSteps(),
+		SinceCopy: m.Steps - m.CopiedAt, Samples: m.Samples, Parent: m.CopiedFrom(),
+		Hyperparameters: maps.Clone(m.Hyperparameters), Experiment: g.cfg.Experiment,
 	}
+	r.Objective, r.HasObjective = m.Objective.Known()
+	r.Peak, r.HasPeak = m.Peak.Known()
 	maps.DeleteFunc(r.Hyperparameters, func(_ string, v float64) bool { return !number.Finite(v) })
-	if m.changedAt > m.copiedAt {
-		r.SinceChange = m.steps - m.changedAt
+	if m.ChangedAt > m.CopiedAt {
+		r.SinceChange = m.Steps - m.ChangedAt
 	}
 	return r
 }
@@ -283,9 +268,9 @@ func newResult(r workspace.Record, snapshot *checkpoint.Snapshot) *Result {
 func (w *worker) describe() {
 	m, g := w.m, w.group
 	w.heartbeat.Update(func(h *workspace.Heartbeat) {
-		h.Member, h.Iteration, h.Copies, h.Steps, h.Total = w.id, g.iteration, w.copies, m.steps, g.opt.TotalSteps
-		h.Objective, h.HasObjective = g.opt.Measure.signed(m.objective), m.hasObjective
-		h.Hyperparameters, h.Parent, h.Note = maps.Clone(m.hyperparameters), m.parent, w.cause
+		h.Member, h.Iteration, h.Copies, h.Steps, h.Total = w.id, g.iteration, w.copies, m.Steps, g.opt.TotalSteps
+		h.Objective, h.HasObjective = m.Objective.Known()
+		h.Hyperparameters, h.Parent, h.Note = maps.Clone(m.Hyperparameters), m.CopiedFrom(), w.cause
 	})
 }
 

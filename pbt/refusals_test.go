@@ -159,7 +159,7 @@ func TestTrainRefuses(t *testing.T) {
 			change(c)
 			p := mustNew(t, c.opt)
 			must.Refused(p.Train(t.Context()))(t, want)
-			if steps := p.workers()[0].m.steps; strings.Contains(want, "retrun") && steps != c.opt.IntervalSteps/10 {
+			if steps := p.workers()[0].m.Steps; strings.Contains(want, "retrun") && steps != c.opt.IntervalSteps/10 {
 				t.Errorf("a slip of the pen is found after %d environment steps of an interval of %d", steps,
 					c.opt.IntervalSteps)
 			}

@@ -136,8 +136,8 @@ func (g *group) unknownObjective() error {
 		for name := range figures {
 			names[name] = true
 		}
-		if m.figure != "" {
-			reported, most = m.figure, max(most, m.samples)
+		if m.Figure != "" {
+			reported, most = m.Figure, max(most, m.Samples)
 		}
 	}
 	later := "if it takes longer to appear, make the interval or the initial delay longer"

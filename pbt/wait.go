@@ -56,12 +56,20 @@ func (w *waiter) next(ctx context.Context) (workspace.View, error) {
 		}
 	}
 	w.pause = min(max(w.pause*3/2, firstPause), longestPause)
-	select {
-	case <-g.cfg.after(w.pause):
-	case <-ctx.Done():
-		return workspace.View{}, contextError(ctx)
+	if err := g.sleep(ctx, w.pause); err != nil {
+		return workspace.View{}, err
 	}
 	return g.view(ctx)
+}
+
+// sleep pauses, or returns the error of a context that ends meanwhile.
+func (g *group) sleep(ctx context.Context, pause time.Duration) error {
+	select {
+	case <-g.cfg.after(pause):
+		return nil
+	case <-ctx.Done():
+		return contextError(ctx)
+	}
 }
 
 // yield returns the error that ends a turn.
@@ -75,21 +83,17 @@ func (g *group) view(ctx context.Context) (workspace.View, error) {
 	if g.whole() {
 		return workspace.View{}, nil
 	}
-	pause := firstPause
-	for try := 1; ; try++ {
+	for pause := firstPause; ; pause *= 4 {
 		view, err := g.cfg.Store.View()
 		if err == nil {
 			g.joined = g.ahead.SetBack(&view, g.joined)
 			return view, nil
 		}
-		if try == 5 {
+		if pause > time.Second {
 			return view, wrapMember(g.workers[0].id, err)
 		}
-		select {
-		case <-g.cfg.after(pause):
-			pause *= 4
-		case <-ctx.Done():
-			return view, contextError(ctx)
+		if err := g.sleep(ctx, pause); err != nil {
+			return view, err
 		}
 	}
 }
@@ -181,39 +185,11 @@ func (g *group) awaitHealthy(ctx context.Context, l peers.Filter, view workspace
 	}
 }
 
-// awaitKnown makes it an error, at the end of training, that no member ever had an objective. Peers that may still
-// report one are waited for.
-func (g *group) awaitKnown(ctx context.Context) error {
-	wait := waiter{group: g}
-	g.known = g.known || slices.ContainsFunc(g.statuses(), func(s strategy.Status) bool { return s.HasObjective })
-	view, err := workspace.View{}, error(nil)
-	if !g.known {
-		view, err = g.view(ctx)
-	}
-	for !g.known && err == nil {
-		l, more := g.filter(), false
-		for _, p := range view.Members {
-			for _, r := range slices.Concat(p.Records, p.Stale) {
-				g.known = g.known || r.HasObjective
-			}
-			more = more || p.Member != l.Member && len(p.Records) == 0 && l.Live(view.Now, p)
-		}
-		switch {
-		case g.known:
-		case more:
-			view, err = wait.next(ctx)
-		default:
-			return g.unknownObjective()
-		}
-	}
-	return err
-}
-
 // checkKnown makes it an error that no member has an objective although Options.InitialDelay is over and all live peers
 // have published something: the objective's name is probably wrong.
 func (g *group) checkKnown(l peers.Filter, view workspace.View) error {
 	if g.known || g.opt.target(g.iteration) < g.opt.InitialDelay && g.iteration < g.opt.lastIteration() ||
-		!slices.ContainsFunc(g.workers, func(w *worker) bool { return w.m.failure == "" }) {
+		!slices.ContainsFunc(g.workers, func(w *worker) bool { return w.m.Failure == "" }) {
 		return nil
 	}
 	for _, p := range view.Members {
@@ -231,9 +207,10 @@ func (g *group) giveUp() error {
 	err := fmt.Errorf("pbt: %w after interval %d", ErrNoHealthyMember, g.iteration)
 	for _, w := range g.workers {
 		m := w.m
-		value := fmt.Sprintf("%s is %v", g.opt.Objective, g.opt.Measure.signed(m.objective))
-		what := cmp.Or(m.failure, m.diverged, value)
-		if m.failure != "" && m.cause != nil {
+		figure, _ := m.Objective.Known()
+		value := fmt.Sprintf("%s is %v", g.opt.Objective, figure)
+		what := cmp.Or(m.Failure, m.Diverged, value)
+		if m.Failure != "" && m.cause != nil {
 			err = fmt.Errorf("%w; member %d: %w", err, w.id, m.cause)
 		} else {
 			err = fmt.Errorf("%w; member %d: %s", err, w.id, what)

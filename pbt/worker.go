@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/pbt/internal/peers"
 	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/internal/streams"
@@ -144,7 +143,7 @@ func (g *group) align(found []*states.Restored) error {
 			found[i] = r
 		}
 		if finished = finished && found[i] != nil && found[i].State.Phase == states.Finished; finished {
-			m := g.opt.unbuilt(w.id, &found[i].State.Member)
+			m := g.opt.unbuilt(w.id, found[i])
 			standing.Members = append(standing.Members, m.status())
 			finished = !m.trains(g.iteration)
 		}
@@ -173,52 +172,44 @@ func (g *group) loadBest(view workspace.View) error {
 func (w *worker) restore(saved *states.Restored, published workspace.MemberView) (err error) {
 	g := w.group
 	var length int64
-	finished := false
 	if saved != nil {
-		length, finished = saved.State.JournalLength, saved.State.Phase == states.Finished
-		if finished && g.whole() && g.phase == states.Finished {
+		length = saved.State.JournalLength
+		if saved.State.Phase == states.Finished && g.whole() && g.phase == states.Finished {
 			length, w.ended = journal.Ended(w.lease.Dir(), length)
 		}
 	}
 	// Events after the saved state's length belong to decisions that are made again. After the end of training they are
 	// the last events, which are written again, too. The journal is opened before the member is built, because a
 	// pending decision that building applies is written to it.
-	if w.journal, err = journal.Open(w.lease.Dir(), length, !finished); err != nil {
+	if w.journal, err = journal.Open(w.lease.Dir(), length); err != nil {
 		return err
 	}
 	w.files.Begin(saved)
+	w.m = g.opt.unbuilt(w.id, saved)
+	if saved != nil {
+		w.copies, g.known = saved.State.Copies, g.known || saved.State.ObjectiveKnown
+		// Records that the member published after this state, as after damage to the newest one, are stale: copies
+		// counts the generations of weights, and peers ignore records of older ones.
+		for _, r := range published.Records {
+			if r.Copies > w.copies {
+				w.copies = r.Copies + 1
+			}
+		}
+	}
 	// Building may take long, so a heartbeat comes before.
-	w.m = g.opt.unbuilt(w.id, nil)
-	if saved == nil {
-		if err := w.beat(workspace.Training); err != nil {
-			return err
-		}
-		w.m, err = w.build(nil, nil)
-		return err
-	}
-	state := saved.State
-	w.m.load(state.Member)
-	w.copies, g.known = state.Copies, g.known || state.ObjectiveKnown
-	// Records that the member published after this state, as after damage to the newest one, are stale: copies counts
-	// the generations of weights, and peers ignore records of older ones.
-	for _, r := range published.Records {
-		if r.Copies > w.copies {
-			w.copies = r.Copies + 1
-		}
-	}
 	if err := w.beat(workspace.Training); err != nil {
 		return err
 	}
-	if state.Pending != nil {
+	if saved != nil && saved.State.Pending != nil {
 		return w.resume(saved)
 	}
-	w.m, err = w.build(&state.Member, saved.Snapshot)
+	w.m, err = w.build(saved)
 	return err
 }
 
 // build builds the member, see [newMember].
-func (w *worker) build(saved *states.Member, snapshot *checkpoint.Snapshot) (*member, error) {
-	m, err := newMember(w.group.opt, w.id, saved, snapshot)
+func (w *worker) build(saved *states.Restored) (*member, error) {
+	m, err := newMember(w.group.opt, w.id, saved)
 	if m != nil {
 		m.restartProcess = w.group.cfg.RestartProcess
 	}
@@ -226,33 +217,13 @@ func (w *worker) build(saved *states.Member, snapshot *checkpoint.Snapshot) (*me
 }
 
 // unbuilt returns a member without its trainee: new, or as it was saved.
-func (o *Options) unbuilt(id int, saved *states.Member) *member {
-	m := &member{opt: o, id: id, parent: -1, seed: streams.Seed(o.Seed, streams.MemberSeed, int64(id))}
+func (o *Options) unbuilt(id int, saved *states.Restored) *member {
+	m := &member{opt: o, id: id, seed: streams.Seed(o.Seed, streams.MemberSeed, int64(id))}
 	if saved != nil {
-		m.load(*saved)
+		m.Member = saved.State.Member
+		m.Member = m.saved()
 	}
 	return m
-}
-
-// load puts the member back to how it was saved.
-func (m *member) load(s states.Member) {
-	m.steps, m.parent, m.hyperparameters = s.Steps, s.CopiedFrom(), s.Hyperparameters.Floats()
-	m.failure, m.failedIteration = s.Failure, s.FailedIteration
-	m.copiedAt, m.inherited, m.measuredAt = s.CopiedAt, s.Inherited, s.MeasuredAt
-	m.changedAt = max(s.CopiedAt, s.ChangedAt)
-	m.samples, m.figure, m.diverged, m.scoredAt = s.Samples, s.Figure, s.Diverged, s.ScoredAt
-	if x, ok := s.Objective.Known(); ok {
-		m.objective, m.hasObjective = m.opt.Measure.signed(x), true
-	}
-	if x, ok := s.Peak.Known(); ok {
-		m.peak, m.hasPeak = m.opt.Measure.signed(x), true
-	}
-	for _, r := range s.Readings {
-		m.readings = append(m.readings, float64(r))
-	}
-	for _, x := range s.Scores {
-		m.scores = append(m.scores, m.opt.Measure.signed(float64(x)))
-	}
 }
 
 // close leaves the population and releases the trainee.

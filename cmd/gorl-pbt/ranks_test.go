@@ -78,7 +78,7 @@ func whole(t *testing.T, dir string, members, intervals int, steps int64) {
 // started are the process numbers of a member's starts, by the launcher's log.
 func started(t *testing.T, dir string, member int) (starts [][]string) {
 	t.Helper()
-	for _, m := range regexp.MustCompile(fmt.Sprintf(`member %d: started as processes (\d+), (\d+)`, member)).
+	for _, m := range regexp.MustCompile(fmt.Sprintf(`member %d: started as process (\d+), (\d+)`, member)).
 		FindAllStringSubmatch(text(t, filepath.Join(dir, "logs", "launcher.log")), -1) {
 		starts = append(starts, m[1:])
 	}

@@ -108,8 +108,7 @@ func Run(ctx context.Context, argv []string, o Options) error {
 			return err
 		}
 		fmt.Fprintf(stderr, "rank %d of %d: %s; starting all ranks again (restart %d of %d)\n", f.Rank, f.Size, f.How,
-			restarts+1,
-			o.MaxRestarts)
+			restarts+1, o.MaxRestarts)
 	}
 }
 
@@ -153,13 +152,11 @@ func (o *Options) check(argv []string) error {
 		return fmt.Errorf("launch: the number of restarts is %d; want 0 or more", o.MaxRestarts)
 	case o.Within.Size > 1 && o.Within.LocalSize > 1:
 		return fmt.Errorf("launch: %s has started %d processes on this machine already; start one, or no ranks "+
-			"beneath them",
-			o.Within.Launcher, o.Within.LocalSize)
+			"beneath them", o.Within.Launcher, o.Within.LocalSize)
 	case o.Within.Size > 1 && o.MaxRestarts > 0:
 		return fmt.Errorf(
 			"launch: restarts of ranks on several machines are for %s to do, which started this process; "+
-				"want 0 restarts",
-			o.Within.Launcher)
+				"want 0 restarts", o.Within.Launcher)
 	}
 	if _, err := exec.LookPath(argv[0]); err != nil {
 		return fmt.Errorf("launch: %w", err)

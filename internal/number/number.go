@@ -60,29 +60,30 @@ func (n *JSON) Known() (v float64, known bool) {
 	return float64(*n), true
 }
 
-// Map is values by name.
-type Map map[string]JSON
+// Map is values by name, each in JSON as [JSON] is.
+type Map map[string]float64
 
-// MapOf copies values; nil stays nil.
-func MapOf(values map[string]float64) Map {
-	if values == nil {
-		return nil
+// MarshalJSON implements json.Marshaler.
+func (m Map) MarshalJSON() ([]byte, error) {
+	if m == nil {
+		return []byte("null"), nil
 	}
-	n := make(Map, len(values))
-	for k, v := range values {
-		n[k] = JSON(v)
+	values := make(map[string]JSON, len(m))
+	for k, v := range m {
+		values[k] = JSON(v)
 	}
-	return n
+	return json.Marshal(values)
 }
 
-// Floats is the inverse of [MapOf].
-func (n Map) Floats() map[string]float64 {
-	if n == nil {
-		return nil
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *Map) UnmarshalJSON(text []byte) error {
+	var values map[string]JSON
+	if err := json.Unmarshal(text, &values); err != nil || values == nil {
+		return err
 	}
-	values := make(map[string]float64, len(n))
-	for k, v := range n {
-		values[k] = float64(v)
+	*m = make(Map, len(values))
+	for k, v := range values {
+		(*m)[k] = float64(v)
 	}
-	return values
+	return nil
 }

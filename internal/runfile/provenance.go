@@ -145,14 +145,20 @@ func (s *Start) describe(list []Start, text []byte) error {
 		return nil
 	}
 	config.Walk(settings, func(key string, value any) { now[key] = value })
-	both := maps.Clone(known)
-	maps.Copy(both, now)
+	s.Changes = Changes(known, now)
+	return nil
+}
+
+// Changes returns the settings that differ, by their dotted keys in order.
+func Changes(was, is map[string]any) (list []Change) {
+	both := maps.Clone(was)
+	maps.Copy(both, is)
 	for _, key := range slices.Sorted(maps.Keys(both)) {
-		if !reflect.DeepEqual(known[key], now[key]) {
-			s.Changes = append(s.Changes, Change{key, known[key], now[key]})
+		if !reflect.DeepEqual(was[key], is[key]) {
+			list = append(list, Change{key, was[key], is[key]})
 		}
 	}
-	return nil
+	return list
 }
 
 // Starts reads the file [ProvenanceFile] in dir. It returns nil if there is no such file.

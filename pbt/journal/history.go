@@ -79,8 +79,7 @@ func NewHistory(events []Event) (*History, error) {
 	for i, e := range events[1:] {
 		if e.Run != nil || e.Member < 0 || e.Member >= h.Run.Members || e.Parent >= h.Run.Members {
 			return nil, fmt.Errorf("pbt: event %d (%s, member %d, parent %d) does not belong to a population of %d",
-				i+2, e.Kind,
-				e.Member, e.Parent, h.Run.Members)
+				i+2, e.Kind, e.Member, e.Parent, h.Run.Members)
 		}
 		for len(h.Members) <= max(e.Member, e.Parent) {
 			h.Members = append(h.Members, Track{Member: len(h.Members), Hyperparameters: make(map[string][]Point)})
@@ -173,8 +172,9 @@ func (h *History) Tuned() []string {
 // Ancestry returns the stretches of training that the member's present weights went through, oldest first. The last
 // stretch is the member's own.
 func (h *History) Ancestry(member int) ([]Ancestor, error) {
-	if err := h.check(member); err != nil {
-		return nil, err
+	if member < 0 || member >= len(h.Members) {
+		return nil, fmt.Errorf("pbt: the journal knows nothing of member %d; members are 0 to %d", member,
+			len(h.Members)-1)
 	}
 	t := h.Members[member]
 	return h.ancestry(Ancestor{Member: member, To: t.Iteration, ToSteps: t.Steps}, t.Iteration+1), nil
@@ -182,12 +182,8 @@ func (h *History) Ancestry(member int) ([]Ancestor, error) {
 
 // AncestryAt returns the same for the weights that the member had at the end of an interval, before the decision there.
 func (h *History) AncestryAt(member int, iteration int64) ([]Ancestor, error) {
-	if err := h.check(member); err != nil {
-		return nil, err
-	}
-	t := h.Members[member]
-	if iteration < 0 || iteration > t.Iteration {
-		return nil, fmt.Errorf("pbt: member %d has no interval %d; the last is %d", member, iteration, t.Iteration)
+	if member < 0 || member >= len(h.Members) || iteration < 0 || iteration > h.Members[member].Iteration {
+		return nil, fmt.Errorf("pbt: the journal has no interval %d of member %d", iteration, member)
 	}
 	stretch := Ancestor{Member: member, To: iteration}
 	for _, e := range h.Events {
@@ -198,23 +194,10 @@ func (h *History) AncestryAt(member int, iteration int64) ([]Ancestor, error) {
 	return h.ancestry(stretch, iteration), nil
 }
 
-func (h *History) check(member int) error {
-	if member < 0 || member >= len(h.Members) {
-		return fmt.Errorf("pbt: the journal knows nothing of member %d; members are 0 to %d", member, len(h.Members)-1)
-	}
-	return nil
-}
-
 // ancestry follows copies back from a stretch: first the member's own copies before an iteration, then those of the
 // source, then of the source's source.
 func (h *History) ancestry(stretch Ancestor, before int64) []Ancestor {
-	var copied *Copy
-	for i, c := range slices.Backward(h.Members[stretch.Member].Copies) {
-		if c.Iteration < before {
-			copied = &h.Members[stretch.Member].Copies[i]
-			break
-		}
-	}
+	copied := h.Members[stretch.Member].lastCopy(func(c Copy) bool { return c.Iteration < before })
 	var ancestry []Ancestor
 	// A contradictory journal could lead in a circle.
 	for seen := make(map[*Copy]bool); copied != nil &&
@@ -234,8 +217,13 @@ func (h *History) ancestry(stretch Ancestor, before int64) []Ancestor {
 // own environment steps; nil for none. A copy that the member made at that moment, or later while peers still read
 // its older record, is not among the ancestors.
 func (t *Track) source(steps int64) *Copy {
+	return t.lastCopy(func(c Copy) bool { return c.Steps < steps })
+}
+
+// lastCopy returns the last copy of which is is true, nil for none.
+func (t *Track) lastCopy(is func(c Copy) bool) *Copy {
 	for i, c := range slices.Backward(t.Copies) {
-		if c.Steps < steps {
+		if is(c) {
 			return &t.Copies[i]
 		}
 	}

@@ -2,7 +2,7 @@
 //
 // A population appends the events of an interval with one write and one sync, after they have happened and before the
 // state that follows from them is saved ([Writer]). What a reader finds is therefore at most one interval ahead of the
-// state, and never behind it; the next run moves events that its state does not know into [DiscardedFile].
+// state, and never behind it. The next run drops events that its state does not know.
 //
 // Every member has a journal in its own folder; [Read] merges those of a population's folder. [NewHistory] sorts events
 // by member: curves, copies, and the ancestry of weights.
@@ -144,9 +144,8 @@ type line struct {
 func (e Event) MarshalJSON() ([]byte, error) {
 	l := line{
 		Event: e.Kind, Iteration: e.Iteration, Steps: e.Steps, Objective: number.Optional(e.Objective, e.HasObjective),
-		Before: number.MapOf(e.Before), After: number.MapOf(e.After), Mutation: e.Mutation,
-		Architecture: e.Architecture,
-		Rebuilt:      e.Rebuilt, Seed: e.Seed, Cause: e.Cause, SelfPlay: e.SelfPlay, Run: e.Run,
+		Before: e.Before, After: e.After, Mutation: e.Mutation, Architecture: e.Architecture,
+		Rebuilt: e.Rebuilt, Seed: e.Seed, Cause: e.Cause, SelfPlay: e.SelfPlay, Run: e.Run,
 	}
 	if e.Run == nil {
 		l.Member = &e.Member
@@ -165,7 +164,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*e = Event{Kind: l.Event, Iteration: l.Iteration, Member: -1, Parent: -1, Steps: l.Steps, Seed: l.Seed,
-		ParentSteps: l.ParentSteps, Before: l.Before.Floats(), After: l.After.Floats(), Mutation: l.Mutation,
+		ParentSteps: l.ParentSteps, Before: l.Before, After: l.After, Mutation: l.Mutation,
 		Architecture: l.Architecture, Rebuilt: l.Rebuilt, Cause: l.Cause, SelfPlay: l.SelfPlay, Run: l.Run}
 	if l.Member != nil {
 		e.Member = *l.Member
@@ -207,10 +206,6 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 // File is the journal's name in a member's folder.
 const File = "journal.jsonl"
 
-// DiscardedFile collects events that an interrupted run had written after its last saved state. The run that continues
-// from that state decides again, so they are no part of its journal.
-const DiscardedFile = "journal.discarded.jsonl"
-
 // Writer appends events to a file, or, without one, keeps them in memory. Events and Length are only to be read.
 type Writer struct {
 	path   string
@@ -220,10 +215,10 @@ type Writer struct {
 }
 
 // Open opens the journal in dir for appending after its first keep bytes, which are what the saved state knows of.
-// Bytes after them are moved to [DiscardedFile] where interesting is true, and dropped otherwise. An empty dir keeps
-// events in memory only. It is an error if the file is shorter than keep, since events that the state builds on are
-// lost then.
-func Open(dir string, keep int64, interesting bool) (j *Writer, err error) {
+// Bytes after them are dropped: an interrupted run wrote them after its last saved state, and the run that continues
+// decides again. An empty dir keeps events in memory only. It is an error if the file is shorter than keep, since
+// events that the state builds on are lost then.
+func Open(dir string, keep int64) (j *Writer, err error) {
 	if dir == "" {
 		return &Writer{}, nil
 	}
@@ -245,27 +240,9 @@ func Open(dir string, keep int64, interesting bool) (j *Writer, err error) {
 		return nil, fmt.Errorf("pbt: %s is shorter than the %d bytes that the saved state knows of: it has %d; "+
 			"restore it or choose another directory", path, keep, info.Size())
 	}
-	head := make([]byte, keep)
-	if _, err := io.ReadFull(file, head); err != nil {
-		return nil, fmt.Errorf("pbt: journal: %w", err)
-	}
-	events, err := Decode(bytes.NewReader(head))
+	events, err := Decode(io.LimitReader(file, keep))
 	if err != nil {
 		return nil, fmt.Errorf("pbt: %s: %w", path, err)
-	}
-	if interesting {
-		tail, err := io.ReadAll(file)
-		if err != nil {
-			return nil, fmt.Errorf("pbt: journal: %w", err)
-		}
-		if len(tail) > 0 {
-			if tail[len(tail)-1] != '\n' {
-				tail = append(tail, '\n')
-			}
-			if err := appendFile(filepath.Join(dir, DiscardedFile), tail); err != nil {
-				return nil, err
-			}
-		}
 	}
 	if info.Size() > keep {
 		err = file.Truncate(keep)
@@ -326,17 +303,4 @@ func (j *Writer) Close() error {
 	err := j.file.Close()
 	j.file = nil
 	return err
-}
-
-// appendFile adds data to a file's end and syncs it.
-func appendFile(path string, data []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
-	if err != nil {
-		return fmt.Errorf("pbt: %w", err)
-	}
-	_, err = file.Write(data)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return fmt.Errorf("pbt: %w", err)
-	}
-	return nil
 }

@@ -1,7 +1,7 @@
 package journal
 
 import (
-	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -14,10 +14,6 @@ import (
 	"regexp"
 	"slices"
 )
-
-// maxLine is the longest line in bytes that a reader accepts: it bounds what a damaged journal makes the reader
-// allocate.
-const maxLine = 16 << 20
 
 // Read reads the journals of a population's folder, or a single journal.
 //
@@ -82,20 +78,18 @@ func readFile(fsys fs.FS, name, path string) ([]Event, error) {
 // Decode reads events, one JSON object a line. A last line without an end that is not a whole event was torn
 // by a crash and is left out; anything else that is not an event is an error that names the line.
 func Decode(r io.Reader) ([]Event, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
 	var events []Event
-	reader := bufio.NewReaderSize(r, 64<<10)
-	for n := 1; ; n++ {
-		text, ended, err := readLine(reader)
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
-		}
-		if len(text) == 0 && !ended {
-			return events, nil
-		}
+	n := 0
+	for line := range bytes.Lines(text) {
+		n++
 		var e Event
-		if err := json.Unmarshal(text, &e); err != nil {
-			if !ended {
-				return events, nil
+		if err := json.Unmarshal(line, &e); err != nil {
+			if !bytes.HasSuffix(line, []byte("\n")) {
+				break
 			}
 			return nil, fmt.Errorf("line %d is not an event: %w", n, err)
 		}
@@ -104,29 +98,8 @@ func Decode(r io.Reader) ([]Event, error) {
 				Schema)
 		}
 		events = append(events, e)
-		if !ended {
-			return events, nil
-		}
 	}
-}
-
-// readLine returns a line without its line feed, and whether it had one: a line without is the last, perhaps torn.
-func readLine(r *bufio.Reader) (text []byte, ended bool, err error) {
-	for {
-		part, err := r.ReadSlice('\n')
-		text = append(text, part...)
-		if len(text) > maxLine {
-			return nil, false, fmt.Errorf("longer than %d bytes", maxLine)
-		}
-		switch {
-		case err == nil:
-			return text[:len(text)-1], true, nil
-		case errors.Is(err, io.EOF):
-			return text, false, nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, false, err
-		}
-	}
+	return events, nil
 }
 
 // Merge makes one journal of the journals of a population's members. The event that describes the population comes

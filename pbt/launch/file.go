@@ -13,8 +13,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
-	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -282,19 +280,14 @@ func differences(was, is map[string]any) (lines []string) {
 	there, here := map[string]any{}, map[string]any{}
 	config.Walk(was, func(key string, value any) { there[key] = value })
 	config.Walk(is, func(key string, value any) { here[key] = value })
-	both := maps.Clone(there)
-	maps.Copy(both, here)
-	for _, key := range slices.Sorted(maps.Keys(both)) {
-		a, had := there[key]
-		b, has := here[key]
-		switch {
-		case !had:
-			lines = append(lines, fmt.Sprintf("%s: nothing there, %v here", key, b))
-		case !has:
-			lines = append(lines, fmt.Sprintf("%s: %v there, nothing here", key, a))
-		case !reflect.DeepEqual(a, b):
-			lines = append(lines, fmt.Sprintf("%s: %v there, %v here", key, a, b))
+	word := func(value any) any {
+		if value == nil {
+			return "nothing"
 		}
+		return value
+	}
+	for _, c := range runfile.Changes(there, here) {
+		lines = append(lines, fmt.Sprintf("%s: %v there, %v here", c.Key, word(c.Old), word(c.New)))
 	}
 	return lines
 }

@@ -23,10 +23,6 @@ const configFolder = "/etc/gorl-pbt"
 // letter. 52 characters leave room for the index and the random letters of a pod's name, a DNS label.
 var jobName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,50}[a-z0-9])?$`)
 
-// maxConfigMap is the greatest length of the file in bytes: the API takes objects of 1 MiB, less 4 KiB for the rest
-// of the object.
-const maxConfigMap = 1<<20 - 1<<12
-
 // Kubernetes returns the manifests of a population for kubectl apply: a ConfigMap with its canonical file, and an
 // Indexed Job whose pods are its members. Members with several ranks have a pod for each rank, which find rank 0 by the
 // names that a headless Service gives them. Such members all run at once, because Kubernetes cannot let whole members
@@ -43,10 +39,6 @@ func Kubernetes(f *File) ([]byte, error) {
 	canonical, err := f.canonical()
 	if err != nil {
 		return nil, err
-	}
-	if len(canonical) > maxConfigMap {
-		return nil, fmt.Errorf("launch: the file has %d bytes; a ConfigMap takes at most %d", len(canonical),
-			maxConfigMap)
 	}
 	d, ranks := f.Launcher, f.Launcher.RanksPerMember
 	command := make([]string, len(d.Command))

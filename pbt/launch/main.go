@@ -155,8 +155,7 @@ func (g Program) Train(ctx context.Context, p Process) (err error) {
 	}
 	if result != nil {
 		fmt.Printf("member %d is finished; the best so far is member %d, %s %.6g\n", p.Member, result.Member,
-			o.Objective,
-			result.Objective)
+			o.Objective, result.Objective)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -93,8 +94,7 @@ func fromEnvironment(getenv func(string) string) (p Process, ok bool, err error)
 	}
 	if p.Config == "" {
 		return Process{}, true, fmt.Errorf("launch: %s is set and %s is not; give the path of the population's "+
-			"YAML file",
-			EnvMember, EnvConfig)
+			"YAML file", EnvMember, EnvConfig)
 	}
 	number := func(name string, least, most int64, want string) int64 {
 		text := cmp.Or(getenv(name), fmt.Sprint(least))
@@ -169,35 +169,21 @@ func Member(train func(ctx context.Context, p Process) error) (status int) {
 	return status
 }
 
-// maxInterrupts is the number of Ctrl-C after which a member no longer waits for its state to be saved.
-const maxInterrupts = 3
-
 // member runs train under signals and returns the exit status. After a signal it waits for train to return, however
-// long saving takes: ending a process that takes too long is up to the launcher or Slurm. Only the third Ctrl-C,
-// which a person sends, ends the process without waiting.
+// long saving takes: ending a process that takes too long is up to the launcher or Slurm.
 func member(signals <-chan os.Signal, stderr io.Writer, getenv func(string) string,
 	train func(context.Context) error) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	done := make(chan error, 1)
 	go func() { done <- train(ctx) }()
-	requeue, interrupts := false, 0
+	requeue := false
 	for {
 		select {
 		case s := <-signals:
-			// A launcher sends SIGTERM, and a terminal its Ctrl-C to the launcher's group alone, so an interrupt here
-			// comes from a person at a member started by hand.
-			if s == os.Interrupt {
-				if interrupts++; interrupts == maxInterrupts {
-					fmt.Fprintln(stderr, "launch: interrupted again; not waiting for the state to be saved")
-					return 130
-				}
-			}
 			// Cancelling again is harmless: the first cause stays. requeue is kept even if SIGTERM came first, since
 			// the member saves either way.
-			for _, r := range requeueSignals {
-				requeue = requeue || s == r
-			}
+			requeue = requeue || slices.Contains(requeueSignals, s)
 			cancel(&SignalError{s})
 		case err := <-done:
 			status := statusOf(ctx, err)

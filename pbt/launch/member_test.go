@@ -51,18 +51,6 @@ func TestMemberStatus(t *testing.T) {
 	}
 }
 
-func TestMemberEndsAtTheThirdInterrupt(t *testing.T) {
-	signals := make(chan os.Signal, 3)
-	for range 3 {
-		signals <- os.Interrupt
-	}
-	forever := make(chan struct{})
-	defer close(forever)
-	var stderr bytes.Buffer
-	got := member(signals, &stderr, os.Getenv, func(context.Context) error { <-forever; return nil })
-	must.Is(t, got, 130, "the status")
-}
-
 // script puts a program of a few lines of shell into a folder that comes first in PATH.
 func script(t *testing.T, name, text string) {
 	t.Helper()

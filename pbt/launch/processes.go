@@ -99,11 +99,11 @@ func (r *ranks) each(f func(*process.Process)) {
 	}
 }
 
-// pids returns the ids of the running processes.
-func (r *ranks) pids() []string {
+// pids returns the ids of the running processes, with commas between.
+func (r *ranks) pids() string {
 	var pids []string
 	r.each(func(p *process.Process) { pids = append(pids, strconv.Itoa(p.PID())) })
-	return pids
+	return strings.Join(pids, ", ")
 }
 
 // ended records how a rank ended. The others have to end within grace.
@@ -147,12 +147,4 @@ func (r *ranks) exit() process.Exit {
 		return *r.failed
 	}
 	return r.first
-}
-
-// numbered returns "process 7" for one name, "processes 7, 8" for several.
-func numbered(what string, names []string) string {
-	if len(names) > 1 {
-		what = map[string]string{"process": "processes", "GPU": "GPUs"}[what]
-	}
-	return what + " " + strings.Join(names, ", ")
 }

@@ -51,7 +51,7 @@ func TestRanksKnowTheirPlaces(t *testing.T) {
 			addresses = append(addresses, found[0][1])
 		}
 		must.Not(t, addresses[0] == addresses[1], "both members meet at %s", addresses[0])
-		wantIn(t, "the output", out.String(), "member 0: started as processes ", "member 1: finished")
+		wantIn(t, "the output", out.String(), "member 0: started as process ", "member 1: finished")
 	}
 }
 
@@ -75,7 +75,7 @@ echo "rank $RANK is through"
 	log := written(t, f, "logs/launcher.log")
 	wantIn(t, "the launcher's log", log, "member 0: rank 1: exit status 3; restart 1 of 2", "member 0: finished",
 		"member 1: waits for its turn", "member 1: restarts for a setting that needs it", "member 1: finished")
-	must.Is(t, strings.Count(log, "started as processes"), 5, "starts of members")
+	must.Is(t, strings.Count(log, "started as process"), 5, "starts of members")
 	for member := range 2 {
 		wantIn(t, "a member's log", written(t, f, fmt.Sprintf("logs/%03d.log", member)), "rank 0 is through",
 			"rank 1 is through")

@@ -224,8 +224,8 @@ func (r *runner) start(s start, place int) {
 	if len(s.gpus) > 0 {
 		m.local = 0 // the first of its visible devices
 		names := r.gpus(s.gpus)
-		env = append(env, "CUDA_VISIBLE_DEVICES="+strings.Join(names, ","))
-		where = " on " + numbered("GPU", names)
+		env = append(env, "CUDA_VISIBLE_DEVICES="+names)
+		where = " on GPU " + names
 	}
 	m.before = m.seen
 	var err error
@@ -238,15 +238,16 @@ func (r *runner) start(s start, place int) {
 		}
 		m.ranks.fail(process.Exit{Status: -1, How: how}, d.Grace)
 	}
-	r.event("member %d: started as %s%s", s.member, numbered("process", m.ranks.pids()), where)
+	r.event("member %d: started as process %s%s", s.member, m.ranks.pids(), where)
 }
 
-// gpus returns the names of GPUs.
-func (r *runner) gpus(numbers []int) (names []string) {
-	for _, gpu := range numbers {
-		names = append(names, r.visible[gpu])
+// gpus returns the names of GPUs, with commas between.
+func (r *runner) gpus(numbers []int) string {
+	names := make([]string, len(numbers))
+	for i, gpu := range numbers {
+		names[i] = r.visible[gpu]
 	}
-	return names
+	return strings.Join(names, ",")
 }
 
 // place returns the lowest number that no running member has.

@@ -111,8 +111,7 @@ func (c Config) slurmOptions(here, logs string) ([]string, error) {
 	for i, o := range s.Extra {
 		if !strings.HasPrefix(o, "-") || strings.ContainsFunc(o, unicode.IsControl) {
 			return nil, fmt.Errorf("launch: \"slurm.extra[%d]\" is %q: want one option of sbatch, like "+
-				"\"--account=robots\"", i,
-				o)
+				"\"--account=robots\"", i, o)
 		}
 		options = append(options, o)
 	}

@@ -90,8 +90,7 @@ func countMembers(dir string) (int, error) {
 	}
 	if n == 0 {
 		return 0, fmt.Errorf("launch: %s holds neither %s nor folders of members (000, 001, …); give a "+
-			"population's folder",
-			dir, ConfigFile)
+			"population's folder", dir, ConfigFile)
 	}
 	return n, nil
 }
@@ -157,18 +156,18 @@ func WriteTable(w io.Writer, rows []Row, launched bool) error {
 	header = append(header, "note")
 	var cells [][]string
 	for _, r := range rows {
-		line := []string{strconv.Itoa(r.Member), r.Phase, "-", "-", "-", "-"}
+		line := []string{fmt.Sprint(r.Member), r.Phase, "-", "-", "-", "-"}
 		if b := r.Beat; b != nil {
-			line[2], line[3] = strconv.FormatInt(b.Iteration, 10), strconv.FormatInt(b.Steps, 10)
+			line[2], line[3] = fmt.Sprint(b.Iteration), fmt.Sprint(b.Steps)
 			if b.HasObjective {
-				line[4] = strconv.FormatFloat(b.Objective, 'g', 6, 64)
+				line[4] = fmt.Sprintf("%.6g", b.Objective)
 			}
 			if b.Parent >= 0 {
-				line[5] = strconv.Itoa(b.Parent)
+				line[5] = fmt.Sprint(b.Parent)
 			}
 		}
 		if launched {
-			line = append(line, strconv.Itoa(r.Restarts), cmp.Or(r.GPU, "-"))
+			line = append(line, fmt.Sprint(r.Restarts), cmp.Or(r.GPU, "-"))
 		}
 		cells = append(cells, append(line, r.Note))
 	}
@@ -205,7 +204,7 @@ func (r *runner) rows() []Row {
 			if last.beat != nil && last.seen.After(last.before) {
 				row.Phase, row.Note = string(last.beat.Phase), last.beat.Note
 			}
-			row.GPU = strings.Join(r.gpus(seat.gpus), ",")
+			row.GPU = r.gpus(seat.gpus)
 		}
 		rows[i] = row
 	}

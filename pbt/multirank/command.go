@@ -2,6 +2,7 @@ package multirank
 
 import (
 	"bytes"
+	"context"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -37,18 +38,25 @@ type command struct {
 	Seed int64
 	// Values are hyperparameters, of build and set.
 	Values map[string]float64
-	// Snapshot is that of build and restore, as a file; empty for none.
+	// Snapshot is that of build and restore, as a file; empty for none. snapshot is the same as it is used.
 	Snapshot []byte
+	snapshot *checkpoint.Snapshot
 	// Steps are environment steps, of train and plan.
 	Steps int64
-	// How and Why say how rank 0 has ended.
-	How ending
+	// How, a place in endings or −1, and Why say how rank 0 has ended.
+	How int
 	Why string
 }
 
 // tell sends a command to the other ranks.
 func tell(g *distributed.Group, c command) error {
-	var text bytes.Buffer
+	var text, file bytes.Buffer
+	if c.snapshot != nil {
+		if err := checkpoint.EncodeSafetensors(&file, c.snapshot); err != nil {
+			return fmt.Errorf("multirank: %w", err)
+		}
+		c.Snapshot = file.Bytes()
+	}
 	if err := gob.NewEncoder(&text).Encode(c); err != nil {
 		return fmt.Errorf("multirank: %w", err)
 	}
@@ -64,7 +72,11 @@ func hear(g *distributed.Group) (c command, err error) {
 	if err != nil {
 		return c, broken(err)
 	}
-	if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&c); err != nil {
+	err = gob.NewDecoder(bytes.NewReader(text)).Decode(&c)
+	if err == nil && len(c.Snapshot) > 0 {
+		c.snapshot, err = checkpoint.DecodeSafetensors(c.Snapshot)
+	}
+	if err != nil {
 		return c, fmt.Errorf("multirank: a command of rank 0, which must be the same program: %w", err)
 	}
 	return c, nil
@@ -113,8 +125,8 @@ func part(g *distributed.Group, do func() (undo func() error, err error)) error 
 	return nil
 }
 
-// carry makes a rank's part of a command that changes a trainee.
-func carry(g *distributed.Group, t Trainee, c command, do func() error) error {
+// carry makes a rank's part of a command for a trainee.
+func carry(ctx context.Context, g *distributed.Group, t Trainee, c command) error {
 	return part(g, func() (undo func() error, err error) {
 		switch c.Do {
 		case restore:
@@ -127,8 +139,27 @@ func carry(g *distributed.Group, t Trainee, c command, do func() error) error {
 			before := t.Hyperparameters()
 			undo = func() error { return t.SetHyperparameters(before) }
 		}
-		return undo, do()
+		return undo, c.do(ctx, t)
 	})
+}
+
+// do makes the trainee of one rank do what the command says.
+func (c command) do(ctx context.Context, t Trainee) error {
+	switch c.Do {
+	case train:
+		return t.Train(ctx, c.Steps)
+	case set:
+		return t.SetHyperparameters(c.Values)
+	case restore:
+		return t.Restore(c.snapshot)
+	case reseed:
+		return t.Reseed(c.Seed)
+	case plan:
+		t.Plan(c.Steps)
+	case closing:
+		return t.Close()
+	}
+	return nil
 }
 
 // make builds a rank's trainee. Ranks build together, so that one which fails leaves the others, which would wait for
@@ -144,24 +175,4 @@ func (b Build) make(g *distributed.Group, m pbt.Member) (t Trainee, err error) {
 		err, t = errors.Join(err, t.Close()), nil
 	}
 	return t, err
-}
-
-// encoded is a snapshot as bytes; none if it is nil.
-func encoded(s *checkpoint.Snapshot) ([]byte, error) {
-	if s == nil {
-		return nil, nil
-	}
-	var b bytes.Buffer
-	if err := checkpoint.EncodeSafetensors(&b, s); err != nil {
-		return nil, fmt.Errorf("multirank: %w", err)
-	}
-	return b.Bytes(), nil
-}
-
-// decoded is the reverse of encoded.
-func decoded(b []byte) (*checkpoint.Snapshot, error) {
-	if len(b) == 0 {
-		return nil, nil
-	}
-	return checkpoint.DecodeSafetensors(b)
 }

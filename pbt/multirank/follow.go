@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/pbt"
@@ -31,7 +32,7 @@ func follow(ctx context.Context, g *distributed.Group, b Build) (err error) {
 		case wait:
 			continue
 		case end:
-			return c.How.error(c.Why)
+			return c.ending()
 		}
 		if err := carryOut(ctx, g, b, trainees, c); errors.Is(err, pbt.ErrBroken) {
 			return err
@@ -42,13 +43,8 @@ func follow(ctx context.Context, g *distributed.Group, b Build) (err error) {
 // carryOut executes a command. Rank 0 hears of its errors and acts on them; a follower acts only on one that wraps
 // pbt.ErrBroken.
 func carryOut(ctx context.Context, g *distributed.Group, b Build, trainees map[int]Trainee, c command) error {
-	snapshot, err := decoded(c.Snapshot)
-	if err != nil { // bytes that rank 0 has encoded
-		g.Leave(err)
-		return broken(err)
-	}
 	if c.Do == build {
-		t, err := b.make(g, pbt.Member{ID: c.ID, Seed: c.Seed, Hyperparameters: c.Values, Restoring: snapshot})
+		t, err := b.make(g, pbt.Member{ID: c.ID, Seed: c.Seed, Hyperparameters: c.Values, Restoring: c.snapshot})
 		if err == nil {
 			trainees[c.Trainee] = t
 		}
@@ -60,62 +56,34 @@ func carryOut(ctx context.Context, g *distributed.Group, b Build, trainees map[i
 		g.Leave(err)
 		return broken(err)
 	}
-	return carry(g, t, c, func() error {
-		switch c.Do {
-		case train:
-			return t.Train(ctx, c.Steps)
-		case set:
-			return t.SetHyperparameters(c.Values)
-		case restore:
-			return t.Restore(snapshot)
-		case reseed:
-			return t.Reseed(c.Seed)
-		case plan:
-			t.Plan(c.Steps)
-		case closing:
-			delete(trainees, c.Trainee)
-			return t.Close()
-		}
-		return nil
-	})
+	if c.Do == closing {
+		delete(trainees, c.Trainee)
+	}
+	return carry(ctx, g, t, c)
 }
 
-// ending is how rank 0 has ended. The other ranks end alike, because launchers look at the status of every rank.
-type ending int
+// endings are the errors by which a member says how it has ended; any other means that it failed. The other ranks end
+// as rank 0 does, because launchers look at the status of every rank.
+var endings = []error{nil, pbt.ErrYield, pbt.ErrRestart, launch.ErrStopped}
 
-const (
-	finished ending = iota
-	yielded
-	restarts
-	stopped
-	failed
-)
-
-// endings are the errors by which a member says so; all others mean failed.
-var endings = []error{yielded: pbt.ErrYield, restarts: pbt.ErrRestart, stopped: launch.ErrStopped}
-
-// endingOf is that of a member's error.
-func endingOf(err error) ending {
-	if err == nil {
-		return finished
+// endOf returns the command that tells the other ranks how a member has ended.
+func endOf(err error) command {
+	c := command{Do: end, How: slices.IndexFunc(endings, func(x error) bool { return errors.Is(err, x) })}
+	if err != nil {
+		c.Why = err.Error()
 	}
-	for how, x := range endings {
-		if x != nil && errors.Is(err, x) {
-			return ending(how)
-		}
-	}
-	return failed
+	return c
 }
 
-// error is what a rank returns.
-func (e ending) error(why string) error {
-	switch e {
-	case finished:
+// ending is what another rank returns after that command.
+func (c command) ending() error {
+	switch {
+	case c.How < 0:
+		return fmt.Errorf("multirank: rank 0 has ended: %s", c.Why)
+	case endings[c.How] == nil:
 		return nil
-	case failed:
-		return fmt.Errorf("multirank: rank 0 has ended: %s", why)
 	}
-	return fmt.Errorf("rank 0: %w", endings[e])
+	return fmt.Errorf("rank 0: %w", endings[c.How])
 }
 
 // stoppedBy makes err one of a member that was stopped, if it is because ctx has ended: by a signal, or because

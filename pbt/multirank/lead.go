@@ -65,13 +65,7 @@ func lead(ctx context.Context, g *distributed.Group, b Build, member memberFunc)
 	err = stoppedBy(ctx, err)
 	stop(nil)
 	if l.lost == nil { // otherwise they know
-		c := command{Do: end, How: endingOf(err)}
-		if err != nil {
-			c.Why = err.Error()
-		}
-		if told := tell(g, c); told != nil {
-			err = errors.Join(err, told)
-		}
+		err = errors.Join(err, tell(g, endOf(err)))
 	}
 	return err
 }
@@ -120,13 +114,9 @@ func (l *leader) call(c command, part func() error) error {
 
 // New builds the member's trainee on all ranks.
 func (l *leader) New(m pbt.Member) (pbt.Trainee, error) {
-	snapshot, err := encoded(m.Restoring)
-	if err != nil {
-		return nil, err
-	}
 	l.count++
 	t := &led{leader: l, number: l.count}
-	c := command{Do: build, Trainee: t.number, ID: m.ID, Seed: m.Seed, Values: m.Hyperparameters, Snapshot: snapshot}
+	c := command{Do: build, Trainee: t.number, ID: m.ID, Seed: m.Seed, Values: m.Hyperparameters, snapshot: m.Restoring}
 	if err := l.call(c, func() (err error) {
 		t.Trainee, err = l.build.make(l.group, m)
 		return err
@@ -145,15 +135,15 @@ type led struct {
 	closed bool
 }
 
-// call makes all ranks carry out a command for this trainee, of which do is rank 0's part.
-func (t *led) call(c command, do func() error) error {
+// call makes all ranks carry out a command for this trainee.
+func (t *led) call(ctx context.Context, c command) error {
 	c.Trainee = t.number
-	return t.leader.call(c, func() error { return carry(t.leader.group, t.Trainee, c, do) })
+	return t.leader.call(c, func() error { return carry(ctx, t.leader.group, t.Trainee, c) })
 }
 
 // Train advances all ranks by so many environment steps in all. If another rank was stopped, so is the member.
 func (t *led) Train(ctx context.Context, steps int64) error {
-	err := t.call(command{Do: train, Steps: steps}, func() error { return t.Trainee.Train(ctx, steps) })
+	err := t.call(ctx, command{Do: train, Steps: steps})
 	if errors.Is(err, context.Canceled) && ctx.Err() == nil {
 		t.leader.stop(err)
 	}
@@ -162,27 +152,23 @@ func (t *led) Train(ctx context.Context, steps int64) error {
 
 // SetHyperparameters changes some hyperparameters of all ranks, or none.
 func (t *led) SetHyperparameters(values map[string]float64) error {
-	return t.call(command{Do: set, Values: values}, func() error { return t.Trainee.SetHyperparameters(values) })
+	return t.call(context.Background(), command{Do: set, Values: values})
 }
 
 // Restore puts a snapshot into all ranks, or none.
 func (t *led) Restore(s *checkpoint.Snapshot) error {
-	b, err := encoded(s)
-	if err != nil {
-		return err
-	}
-	return t.call(command{Do: restore, Snapshot: b}, func() error { return t.Trainee.Restore(s) })
+	return t.call(context.Background(), command{Do: restore, snapshot: s})
 }
 
 // Reseed gives every rank random numbers of its own.
 func (t *led) Reseed(seed int64) error {
-	return t.call(command{Do: reseed, Seed: seed}, func() error { return t.Trainee.Reseed(seed) })
+	return t.call(context.Background(), command{Do: reseed, Seed: seed})
 }
 
 // Plan tells all ranks how long the member trains.
 func (t *led) Plan(steps int64) {
 	// An error is one of the group, which the next command returns, too.
-	_ = t.call(command{Do: plan, Steps: steps}, func() error { t.Trainee.Plan(steps); return nil })
+	_ = t.call(context.Background(), command{Do: plan, Steps: steps})
 }
 
 // Close releases the trainees of all ranks.
@@ -191,8 +177,11 @@ func (t *led) Close() error {
 		return nil
 	}
 	t.closed = true
-	made := false
-	err := t.call(command{Do: closing}, func() error { made = true; return t.Trainee.Close() })
+	made, c := false, command{Do: closing, Trainee: t.number}
+	err := t.leader.call(c, func() error {
+		made = true
+		return carry(context.Background(), t.leader.group, t.Trainee, c)
+	})
 	if !made { // the others are gone, or released theirs when they lost this rank
 		return t.Trainee.Close()
 	}

@@ -28,8 +28,7 @@ func Train(ctx context.Context, p launch.Process, program launch.Program, cfg di
 			"RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or srun starts the ranks", launch.EnvRanks, p.Ranks)
 	case place.Size != p.Ranks:
 		return fmt.Errorf("multirank: %s is %d, and this process is %v (%s); make them the same number",
-			launch.EnvRanks,
-			p.Ranks, place, place.Launcher)
+			launch.EnvRanks, p.Ranks, place, place.Launcher)
 	}
 	g, err := distributed.Join(ctx, place, cfg)
 	if err != nil {

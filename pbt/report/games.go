@@ -7,9 +7,6 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// maxRatings is the number of rows of the table of ratings. Of more intervals, evenly spread ones are shown.
-const maxRatings = 40
-
 // games returns the tables of populations whose members play against each other: how many games each played against
 // whom with the shares won and drawn, and the Elo ratings along the lineage of the best. Other populations have none.
 func (f *facts) games() (played, rated *Table) {
@@ -64,12 +61,6 @@ func (f *facts) games() (played, rated *Table) {
 			if rating, ok := ratings[end{a.Member, i}]; ok {
 				rated.Rows = append(rated.Rows, tracking.Cells(i, a.Member, fmt.Sprintf("%.5g", rating)))
 			}
-		}
-	}
-	if rows := rated.Rows; len(rows) > maxRatings {
-		rated.Rows = nil
-		for k := range maxRatings {
-			rated.Rows = append(rated.Rows, rows[k*(len(rows)-1)/(maxRatings-1)])
 		}
 	}
 	return played, rated

@@ -4,7 +4,6 @@ package timeline
 // file joins the part of the training that each ancestor contributed.
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,22 +17,23 @@ import (
 // population that evolves networks it also has their architectures. Edits of networks and noise on weights are not
 // recorded.
 func Extract(h *journal.History, member int) (Timeline, error) {
-	return extract(h, true, func() ([]journal.Ancestor, error) { return h.Ancestry(member) })
+	return extract(h, true, member, 0)
 }
 
 // ExtractAt is [Extract] for the weights that a member had at the end of an interval, before the decision there. The
 // weights of a [pbt.Result] are such.
 func ExtractAt(h *journal.History, member int, iteration int64) (Timeline, error) {
-	return extract(h, false, func() ([]journal.Ancestor, error) { return h.AncestryAt(member, iteration) })
+	return extract(h, false, member, iteration)
 }
 
 // extract collects the hyperparameters that the ancestors were given. An ancestor's part ends when its weights were
-// copied. If current is true, the timeline includes the decision at the end of the last interval.
-func extract(h *journal.History, current bool, ancestors func() ([]journal.Ancestor, error)) (Timeline, error) {
-	if h == nil {
-		return Timeline{}, errors.New("timeline: the history is nil; read one with journal.ReadHistory")
+// copied. If current is true, the timeline includes the decision at the end of the last interval; otherwise it ends
+// with the interval iteration.
+func extract(h *journal.History, current bool, member int, iteration int64) (Timeline, error) {
+	ancestry, err := h.AncestryAt(member, iteration)
+	if current {
+		ancestry, err = h.Ancestry(member)
 	}
-	ancestry, err := ancestors()
 	if err != nil {
 		return Timeline{}, fmt.Errorf("timeline: %w", err)
 	}
@@ -62,8 +62,7 @@ func extract(h *journal.History, current bool, ancestors func() ([]journal.Ances
 		switch {
 		case first == nil:
 			return Timeline{}, fmt.Errorf("timeline: the journal does not say which hyperparameters member %d "+
-				"began with",
-				a.Member)
+				"began with", a.Member)
 		case a.ToSteps < a.FromSteps:
 			return Timeline{}, fmt.Errorf("timeline: the journal contradicts itself: member %d was copied at "+
 				"environment step %d after it had taken over weights at environment step "+

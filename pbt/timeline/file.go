@@ -4,7 +4,6 @@ package timeline
 // could drop something that matters.
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,9 +15,6 @@ import (
 
 // schema is the version of the file's format.
 const schema = 1
-
-// maxFile is the largest file in bytes that is read. Timelines have kilobytes.
-const maxFile = 64 << 20
 
 // document is the content of the file.
 type document struct {
@@ -60,14 +56,7 @@ func Read(path string) (Timeline, error) {
 
 // Decode is [Read] for an open file. An unknown key is an error.
 func Decode(r io.Reader) (Timeline, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
-	if err != nil {
-		return Timeline{}, fmt.Errorf("timeline: %w", err)
-	}
-	if len(data) > maxFile { // so that a wrong path cannot fill the memory
-		return Timeline{}, fmt.Errorf("timeline: longer than %d bytes", maxFile)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder := json.NewDecoder(r)
 	decoder.DisallowUnknownFields()
 	var d document
 	if err := decoder.Decode(&d); err != nil {

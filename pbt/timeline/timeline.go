@@ -130,16 +130,14 @@ func (s Timeline) Validate() error {
 			return fmt.Errorf("timeline: its first phase begins at environment step %d; it must begin at 0", p.From)
 		case i > 0 && p.From <= s.Phases[i-1].From:
 			return fmt.Errorf("timeline: phase %d begins at environment step %d, phase %d at %d; give them in "+
-				"ascending order",
-				i, p.From, i-1, s.Phases[i-1].From)
+				"ascending order", i, p.From, i-1, s.Phases[i-1].From)
 		case p.Member < 0:
 			return fmt.Errorf("timeline: phase %d is of member %d; members are 0 and up", i, p.Member)
 		}
 		for _, key := range sorted(p.Hyperparameters) {
 			if v := p.Hyperparameters[key]; math.IsNaN(v) || math.IsInf(v, 0) {
 				return fmt.Errorf("timeline: phase %d, from environment step %d, sets %q to %v; give a finite number",
-					i, p.From,
-					key, v)
+					i, p.From, key, v)
 			}
 		}
 	}

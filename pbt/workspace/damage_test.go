@@ -121,10 +121,9 @@ func TestDamagedWeights(t *testing.T) {
 	dir, _ := board3(t)
 	f := openFolder(t, dir, 2, FolderOptions{})
 	for name, spoil := range map[string]func(r *Record){
-		"absolute":     func(r *Record) { r.Weights.Path = filepath.Join(dir, "000", "000003.safetensors") },
-		"other member": func(r *Record) { r.Member = 1 },
-		"huge":         func(r *Record) { r.Weights.Size = 1 << 62 },
-		"no weights":   func(r *Record) { r.Weights = nil },
+		"absolute":   func(r *Record) { r.Weights.Path = filepath.Join(dir, "000", "000003.safetensors") },
+		"huge":       func(r *Record) { r.Weights.Size = 1 << 62 },
+		"no weights": func(r *Record) { r.Weights = nil },
 	} {
 		r := mustView(t, f).Members[0].Records[0]
 		spoil(&r)

@@ -186,8 +186,3 @@ func (f *sharedFiles) syncDir(folder string) error {
 	}
 	return durable.SyncOpened(dir)
 }
-
-// unsupported reports whether an error says that the file system has no links, or allows none.
-func unsupported(err error) bool {
-	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EMLINK)
-}

@@ -75,8 +75,6 @@ type Folder struct {
 	owner string
 	// domain names the machine within which advisory locks are seen by all processes; empty if that cannot be told.
 	domain string
-	// link gives a file of the store a second name; tests replace it by that of a file system without links.
-	link func(from, to string) error
 
 	mu    sync.Mutex              // guards the fields below: two calls of View do not read the same files twice
 	cache map[string]*folderCache // by a member's folder
@@ -116,8 +114,7 @@ func OpenFolder(dir string, members int, opt FolderOptions) (*Folder, error) {
 	}
 	return &Folder{
 		sharedFiles: sharedFiles{dir: dir, root: root, readOnly: opt.ReadOnly},
-		members:     members, opt: opt, owner: owner(), domain: lockDomain(), link: root.Link,
-		cache: make(map[string]*folderCache),
+		members:     members, opt: opt, owner: owner(), domain: lockDomain(), cache: make(map[string]*folderCache),
 	}, nil
 }
 
@@ -142,15 +139,7 @@ func (f *Folder) Fetch(r Record) (*checkpoint.Snapshot, error) {
 	if err := noWeights(r); err != nil {
 		return nil, err
 	}
-	if err := r.check(f.members); err != nil {
-		return nil, fmt.Errorf("workspace: %w", err)
-	}
 	folder := folderOf(r.Member, strings.HasPrefix(r.Weights.Path, bestFolder))
-	if !ownWeights(r.Weights.Path, folder, r.Iteration) {
-		return nil, fmt.Errorf("workspace: %.200q is not a file of member %d, iteration %d; fetch what View or "+
-			"Best returned",
-			r.Weights.Path, r.Member, r.Iteration)
-	}
 	data, _, err := f.readFile(r.Weights.Path, r.Weights.Size)
 	if err == nil {
 		var snap *checkpoint.Snapshot

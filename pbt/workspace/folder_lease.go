@@ -126,12 +126,8 @@ func (s *folderLease) publish(r *Record, weights *checkpoint.Snapshot, store *ch
 		}
 		r.Weights = &Weights{Path: folder + "/" + filepath.Base(file), Size: m.Size, SHA256: m.SHA256}
 	}
-	text, err := encodeRecord(*r, folder)
-	if err != nil {
-		return err
-	}
 	name := recordName(r.Iteration)
-	return s.store.writeAside(folder+"/"+name, s.temporary(name), text, true, s.mine)
+	return s.store.writeAside(folder+"/"+name, s.temporary(name), encodeRecord(*r, folder), true, s.mine)
 }
 
 // Beat replaces the member's heartbeat and renews the lease. It does not sync: the next heartbeat follows soon.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
@@ -103,23 +102,15 @@ func TestPruneRemovesLeftoversAndNothingElse(t *testing.T) {
 	// A damaged record keeps its weights: it may be repaired.
 	yaml := filepath.Join(dir, "000", "000002.yaml")
 	write(t, yaml, must.Read(t, yaml)[:100])
-	fresh := "000/.lease-0c0d" // another process's, about to join
-	others := []string{fresh,
-		"000/state.json", "000/state.json.tmp-1-2-3-4", "000/own/000001.safetensors", "000/000abc.yaml",
+	others := []string{"000/state.json", "000/state.json.tmp-1-2-3-4", "000/own/000001.safetensors", "000/000abc.yaml",
 		"000/0000007.yaml.bak", "000/events.safetensors", "000/000003-2.pth", "001/000009.safetensors",
 		"001/.heartbeat.json-0a-1", "001/000009.json.tmp-1-2-3-4", "best/001/000001.json", "notes.txt"}
 	want := slices.Concat(files(t, dir), others)
-	old := "000/.lease-0a0b"
-	for _, name := range append(others, old,
+	for _, name := range append(others,
 		"000/000007.safetensors", "000/000007.json", "000/000003-2.safetensors", "000/000003-2.json",
 		"000/000004.safetensors.tmp-aaaa-1-bbbb-1", "000/000004-2.json.tmp-aaaa-1-bbbb-1",
-		"000/.heartbeat.json-0a1b-7", "000/.000004.yaml-0a1b-8") {
+		"000/.heartbeat.json-0a1b-7", "000/.000004.yaml-0a1b-8", "000/.lease-0a1b-9") {
 		write(t, filepath.Join(dir, name), []byte("x"))
-	}
-	must.Do(t, os.Chtimes(filepath.Join(dir, old), time.Time{}, time.Now().Add(-time.Hour)))
-	if f.domain != "" { // of one that was killed while it joined
-		dead := leaseFileText{Schema: leaseSchema, Number: 9, Token: "0e", Domain: f.domain}
-		write(t, filepath.Join(dir, "000", ".lease-0e"), must.Get(durable.Seal(&dead, &dead.Check))(t))
 	}
 	must.Do(t, s.Prune(0))
 	must.Equal(t, "what is left", slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(files(t, dir))))

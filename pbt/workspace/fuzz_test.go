@@ -15,7 +15,7 @@ import (
 func FuzzDecodeRecord(f *testing.F) {
 	r := record(1, 3, math.NaN())
 	r.Weights = &Weights{Path: "001/000003.safetensors", Size: 100, SHA256: strings.Repeat("0a", 32)}
-	own := must.Get(encodeRecord(r, "001"))(f)
+	own := encodeRecord(r, "001")
 	f.Add(own, true)
 	f.Add(own, false)
 	f.Add(own[:200], true)
@@ -29,13 +29,13 @@ func FuzzDecodeRecord(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if r.Member != 1 || r.Iteration != 3 || r.Steps < 0 || r.Parent < -1 || r.Parent > 1 {
+		if r.Member != 1 || r.Iteration != 3 || r.Parent < -1 || r.Parent > 1 {
 			t.Fatalf("%+v", r)
 		}
 		if r.Weights != nil && !ownWeights(r.Weights.Path, "001", 3) {
 			t.Fatalf("%+v", r.Weights)
 		}
-		again := must.Get(encodeRecord(r, "001"))(t)
+		again := encodeRecord(r, "001")
 		back, err := decodeRecord(again, 1, 2, "001", 3)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, again)

@@ -84,8 +84,7 @@ type heartbeatFile struct {
 	Check     string             `json:"check"`
 }
 
-// encodeHeartbeat returns the text of the file. A heartbeat of more than maxHeartbeat bytes, which readers would
-// refuse, is an error.
+// encodeHeartbeat returns the text of the file.
 func encodeHeartbeat(h Heartbeat) ([]byte, error) {
 	f := heartbeatFile{
 		Schema: heartbeatSchema, Member: h.Member, Owner: h.Owner, Phase: h.Phase, Iteration: h.Iteration,
@@ -94,12 +93,7 @@ func encodeHeartbeat(h Heartbeat) ([]byte, error) {
 		Params: h.Hyperparameters,
 		Parent: h.Parent, Note: h.Note,
 	}
-	text, err := durable.Seal(&f, &f.Check)
-	if err == nil && len(text) > maxHeartbeat {
-		err = fmt.Errorf("workspace: a heartbeat of %d bytes; %d are allowed: list fewer hyperparameters", len(text),
-			maxHeartbeat)
-	}
-	return text, err
+	return durable.Seal(&f, &f.Check)
 }
 
 // decodeHeartbeat reads what encodeHeartbeat wrote. A checksum that does not match, another member's heartbeat (a file
@@ -147,10 +141,6 @@ func (h Heartbeat) check(members int) error {
 	}
 	if h.Member < 0 || h.Member >= members || h.Parent < -1 || h.Parent >= members {
 		return fmt.Errorf("member %d and parent %d, where there are members 0 to %d", h.Member, h.Parent, members-1)
-	}
-	if min(h.Iteration, h.Copies, h.Steps, h.Total) < 0 {
-		return fmt.Errorf("iteration %d, copies %d, steps %d, total %d; want 0 or more", h.Iteration, h.Copies, h.Steps,
-			h.Total)
 	}
 	return checkParams(h.Hyperparameters)
 }

@@ -16,9 +16,8 @@ import (
 )
 
 // A member's leases are numbered files, lease-000001.json and so on, of which the one with the highest number counts. A
-// process takes a member over by creating the file of the next number, complete with its contents, which the file
-// system lets exactly one process do (by a link of a file that was written aside). So there is no lock to break first,
-// and no moment at which a crash leaves the member locked. Numbers are never used again.
+// process takes a member over by creating the file of the next number, which the file system lets exactly one process
+// do (O_EXCL), and fills it in. So there is no lock to break first. Numbers are never used again.
 //
 // The owner keeps its lease open with an advisory lock on it, and at every Beat and Publish rewrites it with the same
 // bytes, which sets its time by the file server's clock. A lease has ended, and the next number may be created, when
@@ -28,9 +27,7 @@ import (
 //   - its time is LeaseTTL old by the file server's clock, or did not change for LeaseTTL by this process's own clock,
 //     which helps where the server's was set back.
 //
-// Of a crash while a lease is created there remains ".lease-<token>", which Prune deletes; the member stays free. On a
-// file system without links the file is created first and filled in then; a crash in between leaves a lease that cannot
-// be read, which ends LeaseTTL later like any other.
+// A crash between creating and filling in leaves a lease that cannot be read, which ends LeaseTTL later like any other.
 const (
 	leaseSchema = 1
 	maxLease    = 1 << 16 // bytes; a longer file is no lease
@@ -70,55 +67,28 @@ func leaseFileName(folder string, number int64) string {
 	return fmt.Sprintf("%s/lease-%06d.json", folder, number)
 }
 
-// createLease makes a lease of that number appear, complete and locked. It returns fs.ErrExist if another process
-// was faster.
+// createLease creates the lease of that number, and fills it in. It returns fs.ErrExist if another process was faster.
 func (f *Folder) createLease(member int, folder string, number int64) (*folderLease, error) {
 	if err := f.root.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
 	l := &folderLease{store: f, member: member, folder: folder, lost: make(chan struct{}),
 		text: leaseFileText{Schema: leaseSchema, Member: member, Number: number, Token: token(), Owner: f.owner}}
-	name, temp := l.name(), folder+"/.lease-"+l.text.Token
-	file, err := f.root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
+	var err error
+	if l.file, err = f.root.OpenFile(l.name(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644); err != nil {
 		return nil, err
-	}
-	err = f.fillLease(l, file)
-	if err == nil {
-		err = f.link(temp, name)
-	}
-	f.root.Remove(temp)
-	if err == nil {
-		return l, nil
-	}
-	file.Close()
-	if errors.Is(err, fs.ErrExist) || !unsupported(err) {
-		return nil, err
-	}
-	// A file system without links: the process that creates the name has the lease, and fills it in afterwards.
-	if file, err = f.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644); err != nil {
-		return nil, err
-	}
-	if err := f.fillLease(l, file); err != nil {
-		file.Close()
-		return nil, errors.Join(err, f.root.Remove(name))
-	}
-	return l, nil
-}
-
-// fillLease locks a new file, and then writes and syncs the lease, so that no reader sees a lease whose lock is still
-// free.
-func (f *Folder) fillLease(l *folderLease, file *os.File) (err error) {
-	l.file, l.text.Domain = file, ""
-	if f.domain != "" && lockFile(file) {
-		l.text.Domain = f.domain
 	}
 	// The lock is taken before the contents exist: a lease that can be read and is unlocked has ended.
-	if l.bytes, err = durable.Seal(&l.text, &l.text.Check); err != nil {
-		return err
+	if f.domain != "" && lockFile(l.file) {
+		l.text.Domain = f.domain
 	}
-	_, err = file.Write(l.bytes)
-	return errors.Join(err, file.Sync())
+	if l.bytes, err = durable.Seal(&l.text, &l.text.Check); err == nil {
+		_, err = l.file.Write(l.bytes)
+	}
+	if err = errors.Join(err, l.file.Sync()); err != nil {
+		return nil, errors.Join(err, l.file.Close(), f.root.Remove(l.name()))
+	}
+	return l, nil
 }
 
 // token returns a name that no other lease has.
@@ -196,7 +166,7 @@ func (s *folderLease) Release() error {
 		s.text.Released = true
 		var text []byte
 		if text, err = durable.Seal(&s.text, &s.text.Check); err == nil {
-			err = s.store.writeAside(s.name(), ".lease-"+s.text.Token, text, false, s.verify)
+			err = s.store.writeAside(s.name(), s.temporary("lease"), text, false, s.verify)
 		}
 	}
 	if errors.Is(err, ErrLeaseLost) {
@@ -341,8 +311,7 @@ func (f *Folder) ended(member int, folder string, number int64, w *watched) (fre
 			return true, owner, nil
 		}
 	}
-	// A lease that cannot be read may be in the making, on a file system without links. It has as much time as any
-	// other.
+	// A lease that cannot be read may be in the making. It has as much time as any other.
 	if w.number != number || !w.time.Equal(info.ModTime()) {
 		*w = watched{number: number, time: info.ModTime(), since: time.Now()}
 	}

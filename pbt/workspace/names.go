@@ -23,46 +23,28 @@ const (
 
 var (
 	// Up to 18 digits fit an int64; six at least make names sort by number in listings for people.
-	stepName  = regexp.MustCompile(`^([0-9]{6,18})(-[0-9]{1,9})?\.(yaml|safetensors|json)$`)
-	leaseName = regexp.MustCompile(`^lease-([0-9]{6,18})\.json$`)
+	numbered = regexp.MustCompile(`^(lease-)?([0-9]{6,18})(-[0-9]{1,9})?\.(yaml|safetensors|json)$`)
+	kinds    = map[string]fileKind{"yaml": recordFile, "safetensors": weightsFile, "json": manifestFile,
+		"lease-json": leaseFile}
 	// Temporary files, by which package wrote them: saving of checkpoint.Store, for weights; ours of
-	// folderLease.temporary, with the token of its lease; joins of createLease.
+	// folderLease.temporary, with the token of its lease.
 	saving = regexp.MustCompile(`^[0-9]{6,18}(-[0-9]{1,9})?\.(safetensors|json)\.tmp-`)
-	ours   = regexp.MustCompile(`^\.(heartbeat\.json|[0-9]{6,18}\.yaml)-([0-9a-f]+)-[0-9]+$`)
-	joins  = regexp.MustCompile(`^\.lease-[0-9a-f]+$`)
+	ours   = regexp.MustCompile(`^\.(heartbeat\.json|lease|[0-9]{6,18}\.yaml)-([0-9a-f]+)-[0-9]+$`)
 )
 
 // parseName returns what the name of a file in a member's folder says: its kind, and the number of its iteration or
 // lease. A number that this package would write in another way, such as 0000012, makes it a file of another kind, so
 // that no two names mean the same record.
 func parseName(name string) (n int64, kind fileKind) {
-	m := leaseName.FindStringSubmatch(name)
-	lease := m != nil
-	if !lease {
-		m = stepName.FindStringSubmatch(name)
-	}
+	m := numbered.FindStringSubmatch(name)
 	if m == nil {
 		return 0, otherFile
 	}
-	n, ok := sixDigits(m[1])
-	switch {
-	case !ok:
-		return 0, otherFile
-	case lease:
-		return n, leaseFile
-	case m[3] == "safetensors":
-		return n, weightsFile
-	case m[3] == "json":
-		return n, manifestFile
-	case m[2] != "":
+	kind = kinds[m[1]+m[4]]
+	n, err := strconv.ParseInt(m[2], 10, 64)
+	second := m[3] != "" && kind != weightsFile && kind != manifestFile
+	if err != nil || n == 0 || kind == otherFile || second || fmt.Sprintf("%06d", n) != m[2] {
 		return 0, otherFile
 	}
-	return n, recordFile
-}
-
-// sixDigits reads a positive number that is written with at least six digits and no more zeros in front than that
-// takes.
-func sixDigits(text string) (int64, bool) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	return n, err == nil && n > 0 && fmt.Sprintf("%06d", n) == text
+	return n, kind
 }

@@ -5,11 +5,8 @@ package workspace
 
 import (
 	"errors"
-	"io"
 	"slices"
 	"strings"
-
-	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // How many records Prune leaves. The numbers are Isaac Lab's, which deletes what lies 20 iterations behind, and
@@ -77,8 +74,7 @@ func (s *folderLease) sweep(folder string, wanted func(iteration int64) bool) er
 	for _, name := range names {
 		iteration, kind := parseName(name)
 		switch m := ours.FindStringSubmatch(name); {
-		case m != nil && m[2] != s.text.Token, saving.MatchString(name),
-			joins.MatchString(name) && f.abandoned(folder+"/"+name):
+		case m != nil && m[2] != s.text.Token, saving.MatchString(name):
 			remove(name)
 		case kind != recordFile:
 		case !wanted(iteration):
@@ -111,27 +107,6 @@ func (s *folderLease) sweep(folder string, wanted func(iteration int64) bool) er
 func stem(name string) string {
 	name, _, _ = strings.Cut(name, ".")
 	return name
-}
-
-// abandoned reports whether the process that wrote the temporary file of a lease has ended: its lock has gone, or,
-// where locks cannot be seen, the file is older than a lease may be silent.
-func (f *Folder) abandoned(name string) bool {
-	file, err := f.root.Open(name)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return false
-	}
-	text, err := io.ReadAll(io.LimitReader(file, maxLease))
-	var l leaseFileText
-	if err == nil && durable.UnsealSchema(text, leaseSchema, &l, &l.Check) == nil && f.died(l, file) {
-		return true
-	}
-	now, ok := f.now()
-	return ok && now.Sub(info.ModTime()) > max(f.opt.LeaseTTL, DefaultLeaseTTL)
 }
 
 // superfluous returns which of the iterations are not to be kept; both lists ascend. It never returns the last one.

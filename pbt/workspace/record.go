@@ -20,7 +20,6 @@ import (
 const (
 	maxText = 1 << 14 // bytes of a failure, a note or a name; longer ones are cut
 	maxKey  = 1000    // bytes of a hyperparameter's name, quoted
-	maxSize = 1 << 50 // bytes of weights
 
 	// maxIteration has 16 digits: numbers up to it are exact as floats too, which tools for YAML may read them as.
 	maxIteration = 1_000_000_000_000_000
@@ -80,8 +79,7 @@ type Weights struct {
 func prepare(r Record, member, members int) (Record, error) {
 	if r.Member != member {
 		return r, fmt.Errorf("workspace: a record of member %d on the lease of member %d; publish it on its own",
-			r.Member,
-			member)
+			r.Member, member)
 	}
 	r.Failure, r.Experiment = cut(r.Failure), cut(r.Experiment)
 	r.Weights = nil
@@ -106,26 +104,12 @@ func (r Record) check(members int) error {
 	if r.Iteration < 1 || r.Iteration > maxIteration {
 		return fmt.Errorf("iteration %d; the first is 1, the last %d", r.Iteration, int64(maxIteration))
 	}
-	if min(r.Copies, r.Steps, r.WeightSteps, r.SinceCopy, r.SinceChange, int64(r.Samples)) < 0 {
-		return fmt.Errorf("iteration %d: copies %d, steps %d, weight steps %d, steps since copy %d, steps since "+
-			"change %d, samples %d; want 0 or more", r.Iteration, r.Copies, r.Steps, r.WeightSteps, r.SinceCopy,
-			r.SinceChange, r.Samples)
-	}
 	if r.Parent < -1 || r.Parent >= members {
 		return fmt.Errorf("iteration %d: parent %d, where there are members 0 to %d, and -1 for none", r.Iteration,
-			r.Parent,
-			members-1)
+			r.Parent, members-1)
 	}
 	if err := checkParams(r.Hyperparameters); err != nil {
 		return fmt.Errorf("iteration %d: %w", r.Iteration, err)
-	}
-	switch w := r.Weights; {
-	case w == nil:
-	case w.Size < 0 || w.Size > maxSize:
-		return fmt.Errorf("iteration %d: weights of %d bytes", r.Iteration, w.Size)
-	case len(w.SHA256) != 64 || strings.Trim(w.SHA256, "0123456789abcdef") != "":
-		return fmt.Errorf("iteration %d: %.80q is not a SHA-256 in 64 lower-case hexadecimal digits", r.Iteration,
-			w.SHA256)
 	}
 	return nil
 }
@@ -135,9 +119,6 @@ func checkParams(params map[string]float64) error {
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		if name == "" || len(strconv.Quote(name)) > maxKey {
 			return fmt.Errorf("a hyperparameter's name of %d bytes; want 1 to about %d", len(name), maxKey)
-		}
-		if strings.ToValidUTF8(name, "") != name {
-			return fmt.Errorf("the hyperparameter's name %.80q is not UTF-8", name)
 		}
 		if v := params[name]; !number.Finite(v) {
 			return fmt.Errorf("hyperparameter %s is %v; want a finite number", name, v)
@@ -233,15 +214,11 @@ func checkMember(member, members int) error {
 
 // noWeights returns an error if a record refers to no weights that Fetch could verify, and nil otherwise.
 func noWeights(r Record) error {
-	switch w := r.Weights; {
-	case w == nil && r.Failure != "":
-		return fmt.Errorf("workspace: member %d published no weights at iteration %d: %s", r.Member, r.Iteration,
-			r.Failure)
-	case w == nil:
-		return fmt.Errorf("workspace: the record of member %d, iteration %d, refers to no weights", r.Member,
-			r.Iteration)
+	if r.Weights != nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("workspace: member %d published no weights at iteration %d: %s", r.Member, r.Iteration,
+		cmp.Or(r.Failure, "its record refers to none"))
 }
 
 // errNoBest is the error of PublishBest without weights, because Fetch would have nothing to return.

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/gorl-dev/gorl/internal/number"
 )
 
 // A record's file is YAML. Isaac Lab's seven keys come first, so that people and tools that know its workspaces can
@@ -39,61 +41,61 @@ func folderOf(member int, best bool) string {
 // recordName is the name of a record's file in its member's folder.
 func recordName(iteration int64) string { return fmt.Sprintf("%06d", iteration) + recordSuffix }
 
-// encodeRecord returns the text of a record's file in a folder. The same record gives the same text. More than
-// maxRecord bytes, which readers would refuse, are an error.
-func encodeRecord(r Record, folder string) ([]byte, error) {
-	var b bytes.Buffer
-	line := func(key, value string) { fmt.Fprintf(&b, "%s: %s\n", key, value) }
-	line("schema", strconv.Itoa(recordSchema))
-	checkpoint := "null"
+// encodeRecord returns the text of a record's file in a folder. The same record gives the same text.
+func encodeRecord(r Record, folder string) []byte {
+	type line struct {
+		key   string
+		value any
+	}
+	var checkpoint any
 	if r.Weights != nil {
-		checkpoint = strconv.Quote(r.Weights.Path)
+		checkpoint = r.Weights.Path
 	}
-	line("checkpoint", checkpoint)
-	line("experiment_name", strconv.Quote(r.Experiment))
-	integer := func(key string, n int64) { line(key, strconv.FormatInt(n, 10)) }
-	integer("frame", r.Steps)
-	integer("iteration", r.Iteration)
-	if len(r.Hyperparameters) == 0 {
-		line("params", "{}")
-	} else {
-		b.WriteString("params:\n")
-		for _, name := range slices.Sorted(maps.Keys(r.Hyperparameters)) {
-			fmt.Fprintf(&b, "  %s: %s\n", strconv.Quote(name), yamlFloat(r.Hyperparameters[name]))
-		}
-	}
-	line("pbt_checkpoint", strconv.Quote(path.Join(folder, recordName(r.Iteration))))
-	optional := func(key string, v float64, has bool) {
-		if has {
-			line(key, yamlFloat(v))
-		} else {
-			line(key, "null")
-		}
-	}
-	optional("true_objective", r.Objective, r.HasObjective)
-	integer("policy", int64(r.Member))
-	integer("copies", r.Copies)
-	integer("weight_frame", r.WeightSteps)
-	integer("since_copy", r.SinceCopy)
+	lines := []line{{"schema", recordSchema}, {"checkpoint", checkpoint}, {"experiment_name", r.Experiment},
+		{"frame", r.Steps}, {"iteration", r.Iteration}, {"params", r.Hyperparameters},
+		{"pbt_checkpoint", path.Join(folder, recordName(r.Iteration))},
+		{"true_objective", number.Optional(r.Objective, r.HasObjective)}, {"policy", r.Member}, {"copies", r.Copies},
+		{"weight_frame", r.WeightSteps}, {"since_copy", r.SinceCopy}}
 	if r.SinceChange > 0 {
-		integer("since_change", r.SinceChange)
+		lines = append(lines, line{"since_change", r.SinceChange})
 	}
-	optional("peak", r.Peak, r.HasPeak)
-	integer("samples", int64(r.Samples))
-	integer("parent", int64(r.Parent))
-	line("failure", strconv.Quote(r.Failure))
+	lines = append(lines, line{"peak", number.Optional(r.Peak, r.HasPeak)}, line{"samples", r.Samples},
+		line{"parent", r.Parent}, line{"failure", r.Failure})
 	if r.Weights != nil {
-		integer("size", r.Weights.Size)
-		line("sha256", strconv.Quote(r.Weights.SHA256))
+		lines = append(lines, line{"size", r.Weights.Size}, line{"sha256", r.Weights.SHA256})
+	}
+	var b bytes.Buffer
+	for _, l := range lines {
+		fmt.Fprintf(&b, "%s:%s\n", l.key, yamlValue(l.value))
 	}
 	sum := sha256.Sum256(b.Bytes())
-	line("check", `"`+hex.EncodeToString(sum[:])+`"`)
-	if b.Len() > maxRecord {
-		return nil, fmt.Errorf("workspace: a record of %d bytes; %d are allowed: publish fewer hyperparameters",
-			b.Len(),
-			maxRecord)
+	fmt.Fprintf(&b, "%s%q\n", checkKey, hex.EncodeToString(sum[:]))
+	return b.Bytes()
+}
+
+// yamlValue returns a value of a record as it stands after the colon of its key.
+func yamlValue(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return " null"
+	case string:
+		return " " + strconv.Quote(v)
+	case *number.JSON:
+		if v == nil {
+			return " null"
+		}
+		return " " + yamlFloat(float64(*v))
+	case map[string]float64:
+		if len(v) == 0 {
+			return " {}"
+		}
+		text := ""
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			text += fmt.Sprintf("\n  %q: %s", name, yamlFloat(v[name]))
+		}
+		return text
 	}
-	return b.Bytes(), nil
+	return fmt.Sprint(" ", value)
 }
 
 // yamlFloat writes a number with a point and a sign in the exponent, and NaN and infinities by YAML's names.
@@ -126,13 +128,13 @@ type recordText struct {
 	Iteration   int64              `yaml:"iteration"`
 	Params      map[string]float64 `yaml:"params"`
 	Name        string             `yaml:"pbt_checkpoint"`
-	Objective   *float64           `yaml:"true_objective"`
+	Objective   *number.JSON       `yaml:"true_objective"`
 	Member      int                `yaml:"policy"`
 	Copies      int64              `yaml:"copies"`
 	WeightFrame int64              `yaml:"weight_frame"`
 	SinceCopy   int64              `yaml:"since_copy"`
 	SinceChange int64              `yaml:"since_change"`
-	Peak        *float64           `yaml:"peak"`
+	Peak        *number.JSON       `yaml:"peak"`
 	Evaluation  *float64           `yaml:"evaluation"` // of v0.1.0, which repeated the objective here
 	Samples     int                `yaml:"samples"`
 	Parent      int                `yaml:"parent"`
@@ -146,9 +148,6 @@ type recordText struct {
 // verifies the checksum before it parses anything. The path of the weights must be one that Publish gives, in this
 // folder and of this iteration, so that a record cannot point a reader at another file.
 func decodeRecord(text []byte, member, members int, folder string, iteration int64) (Record, error) {
-	if len(text) > maxRecord {
-		return Record{}, fmt.Errorf("it has more than %d bytes", maxRecord)
-	}
 	if err := sealed(text); err != nil {
 		return Record{}, err
 	}
@@ -170,14 +169,8 @@ func decodeRecord(text []byte, member, members int, folder string, iteration int
 	if len(f.Params) > 0 {
 		r.Hyperparameters = f.Params
 	}
-	known := func(v *float64) (float64, bool) {
-		if v == nil {
-			return 0, false
-		}
-		return *v, true
-	}
-	r.Objective, r.HasObjective = known(f.Objective)
-	r.Peak, r.HasPeak = known(f.Peak)
+	r.Objective, r.HasObjective = f.Objective.Known()
+	r.Peak, r.HasPeak = f.Peak.Known()
 	if r.Member != member || r.Iteration != iteration || f.Name != path.Join(folder, recordName(iteration)) {
 		return Record{}, fmt.Errorf("it is the record %q of member %d, iteration %d", f.Name, r.Member, r.Iteration)
 	}

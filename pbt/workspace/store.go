@@ -31,7 +31,7 @@
 //   - a process that wants the member's place: Join, by the lease (Folder.ended in lease.go);
 //   - on its own machine the launcher that started it, by its exit (pbt/launch/run.go).
 //
-// This package only stores heartbeats and says when they came; pbt/heartbeat.go sends them.
+// This package only stores heartbeats and says when they came; Pulse sends them.
 package workspace
 
 import (

@@ -194,9 +194,9 @@ func ofTrainer(values map[string]any) *Trainer {
 			switch n := int64(len(list)); {
 			case n == 0 || count < n: // not a metric
 			case kind == "episodes":
-				t.Metrics[name] = number.JSON(aggregate.Mean(list))
+				t.Metrics[name] = aggregate.Mean(list)
 			default:
-				t.Metrics[name] = number.JSON(list[(count-1)%n])
+				t.Metrics[name] = list[(count-1)%n]
 			}
 		}
 	}

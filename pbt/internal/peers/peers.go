@@ -142,8 +142,7 @@ func (l Filter) status(r workspace.Record) strategy.Status {
 	s := strategy.Status{
 		Member: r.Member, Iteration: r.Iteration, Steps: r.Steps, WeightSteps: r.WeightSteps, SinceCopy: r.SinceCopy,
 		SinceChange: r.SinceCopy,
-		Objective:   l.signed(r.Objective), HasObjective: r.HasObjective,
-		Peak: l.signed(r.Peak), HasPeak: r.HasPeak,
+		Objective:   l.signed(r.Objective), HasObjective: r.HasObjective, Peak: l.signed(r.Peak), HasPeak: r.HasPeak,
 		Samples: r.Samples, Hyperparameters: maps.Clone(r.Hyperparameters),
 	}
 	if r.SinceChange > 0 {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/durable"
-	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // Load reads the newest state, or the one before if that is damaged; nil if there is none. damage says what is wrong
@@ -75,6 +74,14 @@ func readState(path string) (s State, data []byte, err error) {
 	return s, data, nil
 }
 
+// Decode reads a state file. Its checksum shows that a population wrote it, so that its parts agree.
+func Decode(data []byte) (s State, err error) {
+	if err = durable.UnsealSchema(data, schema, &s, &s.Check); err != nil {
+		err = fmt.Errorf("not a member's state: %w", err)
+	}
+	return s, err
+}
+
 // get loads a snapshot by the name that a state has for it; "" names none. A name with a path in it is refused, because
 // state files can be edited.
 func (f *Files) get(name string) (*checkpoint.Snapshot, error) {
@@ -89,57 +96,6 @@ func (f *Files) get(name string) (*checkpoint.Snapshot, error) {
 		return nil, err
 	}
 	return saved.Snapshot, nil
-}
-
-// Decode reads a state file and checks that its parts agree, so that a population can rely on it.
-func Decode(data []byte) (State, error) {
-	var s State
-	if err := durable.UnsealSchema(data, schema, &s, &s.Check); err != nil {
-		return s, fmt.Errorf("not a member's state: %w", err)
-	}
-	if s.Iteration < 1 || s.Sequence < 1 || s.JournalLength < 0 || s.Copies < 0 || s.Members < 1 || s.Policy < 0 ||
-		s.Policy >= s.Members {
-		return s, fmt.Errorf("member %d of %d, iteration %d, sequence %d, journal length %d and %d copies do not "+
-			"make a member", s.Policy, s.Members, s.Iteration, s.Sequence, s.JournalLength, s.Copies)
-	}
-	switch s.Phase {
-	case Training, Trained, Decided, Finished:
-	default:
-		return s, fmt.Errorf("phase %q is none of this format", s.Phase)
-	}
-	if (s.Phase == Decided) != (s.Pending != nil) {
-		return s, fmt.Errorf("phase %q, and a pending decision: %t", s.Phase, s.Pending != nil)
-	}
-	if p := s.Pending; p != nil {
-		if err := p.check(s); err != nil {
-			return s, err
-		}
-	}
-	if m := s.Member; m.Steps < 0 || m.CopiedFrom() < -1 || m.CopiedFrom() >= s.Members || m.CopiedAt < 0 ||
-		max(m.CopiedAt, m.ChangedAt) > m.Steps || m.Inherited < 0 {
-		return s, fmt.Errorf("environment steps %d, parent %d, took over weights of %d environment steps at %d",
-			m.Steps, m.CopiedFrom(), m.Inherited, m.CopiedAt)
-	}
-	return s, nil
-}
-
-// check checks a pending decision against the state that it is part of.
-func (p *Pending) check(s State) error {
-	if p.Event.Member != s.Policy || p.Event.Iteration != s.Iteration || p.Source < 0 || p.Source >= s.Members ||
-		min(p.SourceSteps, p.SourceWeightSteps) < 0 {
-		return fmt.Errorf("the pending decision is of member %d at iteration %d, source %d with %d environment steps",
-			p.Event.Member, p.Event.Iteration, p.Source, p.SourceSteps)
-	}
-	switch p.Event.Kind {
-	case journal.Replace:
-		if p.Snapshot == "" || p.Source == s.Policy {
-			return fmt.Errorf("the pending decision takes over weights %q of %d", p.Snapshot, p.Source)
-		}
-	case journal.SelfMutate:
-	default:
-		return fmt.Errorf("the pending decision is %q", p.Event.Kind)
-	}
-	return nil
 }
 
 // ErrOtherPopulation is a sound state of a population with other options.
