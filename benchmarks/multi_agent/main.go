@@ -117,8 +117,9 @@ func gorl(ctx context.Context, s settings) outcome {
 	for _, key := range []string{"observation", "state", "value"} {
 		dict[key+"_preprocessor"] = "RunningStandardScaler"
 	}
+	asPyTorch := models.Initialization{PolicyOutputGain: 1}
 	agent := compare.Must(ippo.New(ippo.Options{Spaces: env.Spaces(), Centralised: true, Dict: dict,
-		Seed: int64(s.Seed), Models: ippo.MLPs(s.Network, "tanh", models.Initialization{PolicyOutputGain: 1})})) // as in PyTorch
+		Seed: int64(s.Seed), Models: ippo.MLPs(s.Network, "tanh", asPyTorch)}))
 	defer agent.Close()
 	trainer := compare.Must(trainers.New(env, agent, trainers.Config{Timesteps: s.Timesteps}))
 	start := time.Now()
