@@ -1,6 +1,7 @@
 package evolution
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -150,19 +151,11 @@ type trainingSection struct {
 	HPO bool `yaml:"hpo"`
 }
 
-// target returns what ends training early, nil for nothing.
-func (t trainingSection) target() *pbt.Target {
-	if t.Target == nil {
-		return nil
-	}
-	return &pbt.Target{Figure: *t.Target, Generations: t.TargetGenerations}
-}
-
 // options returns the section as options.
 func (t trainingSection) options() Options {
 	return Options{
 		Options: pbt.Options{Members: t.PopulationSize, TotalSteps: t.MaxSteps, IntervalSteps: t.EvoSteps,
-			Measure: pbt.Measure{EvaluationEpisodes: t.EvalLoop}, Target: t.target(),
+			Measure:   pbt.Measure{EvaluationEpisodes: t.EvalLoop},
 			Diversify: t.PreTrainingMutation, Objective: t.Objective, Directory: t.Directory, Parallel: t.Parallel,
 			ProgressSteps: t.ProgressSteps},
 		EvalSteps: t.EvalSteps, Checkpoint: t.Checkpoint, CheckpointPath: t.CheckpointPath,
@@ -209,14 +202,17 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 	if err := config.Merge(&f, dict, config.Options{Prefix: "evolution", Aliases: aliases}); err != nil {
 		return nil, err
 	}
-	if t := f.Training; t.TargetGenerations != 0 && t.Target == nil {
-		return nil, fmt.Errorf("evolution: target_generations is %d; give a target_score for it to wait with, or "+
-			"leave it out", t.TargetGenerations)
-	}
 	s := &Settings{Options: f.Training.options(), Algorithm: f.Algorithm, Environment: f.Environment}
 	o := &s.Options
-	if f.Strict && o.Target != nil && o.Target.Generations == 0 {
-		o.Target.Generations = 100 // AgileRL's
+	switch t := f.Training; {
+	case t.Target != nil:
+		o.Target = &pbt.Target{Figure: *t.Target, Generations: t.TargetGenerations}
+		if f.Strict {
+			o.Target.Generations = cmp.Or(t.TargetGenerations, 100) // AgileRL's
+		}
+	case t.TargetGenerations != 0:
+		return nil, fmt.Errorf("evolution: target_generations is %d; give a target_score for it to wait with, or "+
+			"leave it out", t.TargetGenerations)
 	}
 	if err := errors.Join(f.mutations(s), f.selection(s), f.network(s)); err != nil {
 		return nil, err
@@ -314,12 +310,7 @@ func (f *manifest) mutations(s *Settings) error {
 		}
 		m.Hyperparameters[name] = given
 	}
-	s.Options.Seed = 42
-	for _, seed := range []*int64{f.Mutation.RandSeed, f.Seed} {
-		if seed != nil {
-			s.Options.Seed = *seed
-		}
-	}
+	s.Options.Seed = *cmp.Or(f.Seed, f.Mutation.RandSeed, new(int64(42)))
 	s.Options.Mutations = &m
 	return errors.Join(append(problems, m.Validate())...)
 }

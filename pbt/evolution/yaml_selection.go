@@ -1,6 +1,8 @@
 package evolution
 
 import (
+	"cmp"
+
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -95,15 +97,10 @@ func (f *manifest) multiFrequency(s *Settings) error {
 		if err != nil {
 			return err
 		}
-		pick := func(given *int, usual int) int {
-			if given != nil {
-				return *given
-			}
-			return usual
-		}
-		m.Winners, m.Survivors, m.Open = pick(x.Winners, b.Winners), pick(x.Survivors, b.Survivors),
-			pick(x.Open, b.Open)
-		m.Losers = pick(x.Losers, max(0, *members/x.Subpopulations-m.Winners-m.Survivors-m.Open)) // the rest
+		m.Winners, m.Survivors, m.Open = *cmp.Or(x.Winners, &b.Winners), *cmp.Or(x.Survivors, &b.Survivors),
+			*cmp.Or(x.Open, &b.Open)
+		rest := max(0, *members/x.Subpopulations-m.Winners-m.Survivors-m.Open)
+		m.Losers = *cmp.Or(x.Losers, &rest)
 	}
 	s.Options.Strategy = m
 	return m.ValidateMembers(*members)
