@@ -37,8 +37,7 @@ func handmade(t *testing.T) (*checkpoint.Snapshot, Registry) {
 	return snap, Registry{
 		Groups: []NetworkGroup{{Name: "actor", Shared: []string{"target_actor"}, Policy: true},
 			{Name: "critic", Shared: []string{"target_critic"}}},
-		Optimizers: []OptimizerConfig{{"actor_adam", []string{"actor"}, "lr_actor"},
-			{"critic_adam", []string{"critic"}, "lr_critic"}},
+		Optimizers:      []OptimizerConfig{{"actor_adam", "lr_actor"}, {"critic_adam", "lr_critic"}},
 		Hyperparameters: []string{"lr_actor", "lr_critic", "batch_size"},
 	}
 }

@@ -49,8 +49,6 @@ type NetworkGroup struct {
 type OptimizerConfig struct {
 	// Name is the optimizer's name in snapshots.
 	Name string
-	// Networks are those that it trains.
-	Networks []string
 	// LearningRate is the hyperparameter that holds its learning rate. Under Strict a mutation of that resets the
 	// optimizer. Empty if there is none.
 	LearningRate string
@@ -74,15 +72,10 @@ func RegistryOf(snap *checkpoint.Snapshot) (Registry, error) {
 		}
 		r.Groups = append(r.Groups, g)
 	}
-	optimizers := layout.OptimizersIn(snap)
-	for _, name := range optimizers {
+	for _, name := range layout.OptimizersIn(snap) {
 		o := OptimizerConfig{Name: name, LearningRate: layout.LearningRate}
 		if own, ok := strings.CutSuffix(name, "_optimizer"); ok && slices.Contains(networks, own) { // the discriminator
-			o.Networks, o.LearningRate = []string{own}, own+"_learning_rate"
-		} else { // the common one trains the networks that have none of their own
-			o.Networks = slices.DeleteFunc(slices.Clone(networks), func(n string) bool {
-				return slices.Contains(optimizers, n+"_optimizer")
-			})
+			o.LearningRate = own + "_learning_rate"
 		}
 		r.Optimizers = append(r.Optimizers, o)
 	}
@@ -119,8 +112,8 @@ func (p *problems) add(format string, args ...any) {
 	*p = append(*p, fmt.Errorf("evolution: registry: "+format, args...))
 }
 
-// Validate checks what can be checked without a member: names are given once, exactly one group is the policy's, Like
-// names another group that leads, and optimizers train networks of the groups. The error joins all problems.
+// Validate checks what can be checked without a member: names are given once, exactly one group is the policy's, and Like
+// names another group that leads. The error joins all problems.
 func (r Registry) Validate() error {
 	var wrong problems
 	policies, seen := 0, map[string]bool{}
@@ -147,18 +140,6 @@ func (r Registry) Validate() error {
 	}
 	if policies != 1 {
 		wrong.add("%d of %d groups are the policy's; mark exactly one", policies, len(r.Groups))
-	}
-	names, networks := map[string]bool{}, slices.Sorted(maps.Keys(seen))
-	for _, o := range r.Optimizers {
-		if o.Name == "" || names[o.Name] {
-			wrong.add("an optimizer is named %q; every one needs a name of its own", o.Name)
-		}
-		names[o.Name] = true
-		for _, n := range o.Networks {
-			if !seen[n] {
-				wrong.add("the optimizer %q trains %q, which is in no group%s", o.Name, n, config.Hint(n, networks))
-			}
-		}
 	}
 	return errors.Join(wrong...)
 }
