@@ -106,7 +106,7 @@ func (c *isaac) explore(f *file, s *Settings, change []float64, usual string, p 
 		p.wrong("change_range", change, "want two factors of at least 1 in ascending order")
 	}
 	renamed, _ := rename(f, rlGames, "mutation", byName, p, &s.Notes)
-	m := explore.Mutation{Rate: c.MutationRate, ChangeRange: [2]float64{change[0], change[1]}, Rules: renamed,
+	m := explore.Mutation{Rate: c.MutationRate, ChangeRange: [2]float64(change), Rules: renamed,
 		Resample: c.Resample, Reset: c.Reset}
 	m = c.mutation(f, rlGames, s, m, p)
 	switch {
@@ -150,8 +150,7 @@ func defaultIsaacGymEnvs() isaacGymEnvs {
 			InitialDelay: 20_000_000, MutationRate: 0.15, Mutation: defaultMutation(), Diversify: true,
 		},
 		ReplaceFractionWorst: 0.125, ReplaceFractionBest: 0.3, ReplaceThresholdFracStd: 0.5,
-		ReplaceThresholdFracAbs: 0.05,
-		ChangeMin:               1.1, ChangeMax: 1.5,
+		ReplaceThresholdFracAbs: 0.05, ChangeMin: 1.1, ChangeMax: 1.5,
 	}
 	c.StartAfter, c.SettleMutations = 10_000_000, true // a mutated process starts again, and with it the count
 	return c
@@ -163,8 +162,7 @@ func defaultMutation() map[string]string {
 	for name, rule := range map[string]string{
 		"reward_shaper.scale_value": "mutate_float", "learning_rate": "mutate_float", "grad_norm": "mutate_float",
 		"entropy_coef": "mutate_float", "critic_coef": "mutate_float", "bounds_loss_coef": "mutate_float",
-		"e_clip":      "mutate_eps_clip",
-		"mini_epochs": "mutate_mini_epochs", "gamma": "mutate_discount",
+		"e_clip": "mutate_eps_clip", "mini_epochs": "mutate_mini_epochs", "gamma": "mutate_discount",
 	} {
 		group["train.params.config."+name] = rule
 	}
@@ -181,8 +179,8 @@ func readIsaacGymEnvs(f *file) (*Settings, error) {
 	s := c.isaac.settings(f, &p)
 	s.Options.Strategy = c.limited(strategy.IsaacGymEnvs{
 		ReplaceFractionWorst: c.ReplaceFractionWorst, ReplaceFractionBest: c.ReplaceFractionBest,
-		ThresholdFracStd:      c.ReplaceThresholdFracStd,
-		ThresholdFracAbsolute: c.ReplaceThresholdFracAbs, Debug: c.DebugMode, Strict: f.Strict,
+		ThresholdFracStd: c.ReplaceThresholdFracStd, ThresholdFracAbsolute: c.ReplaceThresholdFracAbs,
+		Debug: c.DebugMode, Strict: f.Strict,
 	})
 	if c.ChangeMin > c.ChangeMax {
 		p.wrong("change_min", c.ChangeMin, "want at most change_max, which is %v", c.ChangeMax)

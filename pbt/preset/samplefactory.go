@@ -5,6 +5,7 @@ package preset
 // every setting of the environment.
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -81,10 +82,9 @@ type idleFlags struct {
 func defaultSampleFactory() sampleFactory {
 	c := sampleFactory{
 		shared: sharedDefaults(), WithPBT: true, MixPoliciesInOneEnv: true, PeriodEnvSteps: 5_000_000,
-		StartMutation: 20_000_000, ReplaceFraction: 0.3,
-		MutationRate: 0.15, ReplaceRewardGap: 0.1, ReplaceRewardGapAbsolute: 1e-6, TargetObjective: "true_objective",
-		PerturbMin: 1.1,
-		PerturbMax: 1.5, StatsAvg: 100,
+		StartMutation: 20_000_000, ReplaceFraction: 0.3, MutationRate: 0.15, ReplaceRewardGap: 0.1,
+		ReplaceRewardGapAbsolute: 1e-6, TargetObjective: "true_objective", PerturbMin: 1.1, PerturbMax: 1.5,
+		StatsAvg: 100,
 	}
 	c.NumPolicies = 1
 	return c
@@ -110,9 +110,7 @@ func readSampleFactory(f *file) (*Settings, error) {
 	o := &s.Options
 	o.Objective, o.IntervalSteps, o.InitialDelay, o.Diversify = c.TargetObjective, c.PeriodEnvSteps, c.StartMutation,
 		true
-	if o.Measure.Window == 0 {
-		o.Measure.Window = c.StatsAvg
-	}
+	o.Measure.Window = cmp.Or(o.Measure.Window, c.StatsAvg)
 	o.Strategy = c.limited(strategy.SampleFactory{ReplaceFraction: c.ReplaceFraction, RewardGap: c.ReplaceRewardGap,
 		RewardGapAbsolute: c.ReplaceRewardGapAbsolute, Strict: f.Strict})
 	if c.PerturbMin > c.PerturbMax {
