@@ -90,7 +90,7 @@ func (s IsaacGymEnvs) ranks(g Generation) gymRanks {
 		spread: robustStd(each(initialized, objectiveOf)),
 		known:  len(initialized), need: max(2, present/2)}
 	for _, m := range sorted[:nBest] {
-		if v := value(m); !(r.floor <= v) && !math.IsNaN(v) {
+		if v := value(m); !math.IsNaN(v) { // NaN comes last
 			r.floor = v
 		}
 	}

@@ -2,7 +2,6 @@ package strategy
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 )
@@ -45,8 +44,7 @@ func (s Quantile) Quantiles(g Generation) (lower, upper []int) {
 	}
 	sorted := descending(members, objectiveOf)
 	slices.Reverse(sorted)
-	n := int(math.Ceil(s.Fraction * float64(len(sorted))))
-	n = min(n, len(sorted)/2)
+	n := min(share(s.Fraction, len(sorted)), len(sorted)/2)
 	return numbersOf(sorted[:n]), numbersOf(sorted[len(sorted)-n:])
 }
 

@@ -96,12 +96,11 @@ func (t Tournament) Decide(g Generation, rng *rand.Rand) []Decision {
 func (t Tournament) elite(m, elite Status) Decision {
 	fitness, _ := Fitness(elite, t.EvalLoop)
 	d := selected(m, elite, "elite: fitness %.6g", fitness)
-	switch {
-	case t.MutateElite:
-	case d.Action == SelfMutate:
-		d.Action, d.Mutate = Keep, false
-	default:
+	if !t.MutateElite {
 		d.Mutate = false
+		if d.Action == SelfMutate {
+			d.Action = Keep
+		}
 	}
 	return d
 }
