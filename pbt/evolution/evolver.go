@@ -201,16 +201,16 @@ func (e *Evolver) noise(snap *checkpoint.Snapshot, rng *rand.Rand) (*checkpoint.
 		if e.mutations.Strict {
 			noisy = resetOptimizers(noisy)
 		}
-		next[i] = e.registry.settle(noisy)
+		next[i] = settled(noisy)
 		counts = append(counts, fmt.Sprintf("%s%d", p.title(), len(names)))
 	}
 	what := fmt.Sprintf("%s(%s of the policy's matrices)", kindParameters, strings.Join(counts, ", "))
 	return joined(snap, parts, next), what, nil
 }
 
-// edit changes the architecture or the activation (by kind) of the networks in the registry's groups; shared networks
-// follow afterwards. It is drawn over the policies of all agents, and for one agent, whose other networks follow. Under
-// Strict all agents get an edit of the architecture. A network that has nothing of the kind stays as it is.
+// edit changes the architecture or the activation (by kind) of the networks in the registry's groups. It is drawn over
+// the policies of all agents, and for one agent, whose other networks follow. Under Strict all agents get an edit of the
+// architecture. A network that has nothing of the kind stays as it is.
 //
 // An edit that limits forbid changes nothing, but under Strict it still resets the optimizers: AgileRL rebuilds those
 // of all agents after every mutation of networks.
@@ -258,7 +258,7 @@ func (e *Evolver) edit(snap *checkpoint.Snapshot, kind string, rng *rand.Rand) (
 			return nil, "", err
 		}
 		if len(done.Done) > 0 {
-			next[i] = e.registry.settle(done.Snapshot)
+			next[i] = settled(done.Snapshot)
 			texts = append(texts, a.title()+done.String())
 		}
 	}

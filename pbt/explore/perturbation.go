@@ -91,7 +91,8 @@ func (p Perturbation) Validate(hyperparameters []string) error {
 		}
 		err := q.check(traits(q.Rule))
 		if err == nil && !q.sampled() {
-			err = fmt.Errorf("there is neither sample nor choices; give the range or the list to draw values from")
+			err = fmt.Errorf("there is neither sample nor choices; give the range or the list that values are drawn " +
+				"from")
 		}
 		if err != nil {
 			return fmt.Errorf("pbt: parameters.%s: %w", key, err)
