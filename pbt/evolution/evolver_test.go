@@ -41,7 +41,7 @@ func handmade(t *testing.T) (*checkpoint.Snapshot, Registry) {
 var handmadeValues = map[string]float64{"lr_actor": 1e-3, "lr_critic": 1e-2, "batch_size": 64, "tau": 0.005}
 
 func only(set func(m *Mutations)) Mutations {
-	m := Mutations{NewLayerProb: 0.2}
+	m := Mutations{Probabilities: Probabilities{NewLayerProb: 0.2}}
 	set(&m)
 	return m
 }
@@ -145,7 +145,7 @@ func TestOptimizersOfCustomAgent(t *testing.T) {
 
 // Weights are relative, and before training something happens.
 func TestDraw(t *testing.T) {
-	m := Mutations{NoMutation: 2, Architecture: 1, Parameters: 1}
+	m := Mutations{Probabilities: Probabilities{NoMutation: 2, Architecture: 1, Parameters: 1}}
 	counts := map[string]int{}
 	rng := random(3)
 	for range 4000 {

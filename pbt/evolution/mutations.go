@@ -17,23 +17,8 @@ import (
 // weights. It has the settings of AgileRL's class of this name. The yaml tags are keys of the section mutation of a
 // manifest.
 type Mutations struct {
-	// NoMutation is the relative weight of leaving a member as it is. A larger one lets members train undisturbed more
-	// often. Like the other weights it is 0 or more, and one of them must be above 0.
-	NoMutation float64 `yaml:"-"`
-	// Architecture is the relative weight of an edit of the networks: a layer or nodes more or fewer. Raise it to
-	// search for the size of networks; 0 fixes them.
-	Architecture float64 `yaml:"-"`
-	// Parameters is the relative weight of noise on the policy's weights. It moves a population off a plateau and
-	// costs most members some fitness; keep it small where tournaments are small.
-	Parameters float64 `yaml:"-"`
-	// Activation is the relative weight of another activation for all networks. This changes what they compute, so
-	// members must learn again; give it a weight where generations are long enough for that.
-	Activation float64 `yaml:"-"`
-	// RLHP is the relative weight of another value for one hyperparameter.
-	RLHP float64 `yaml:"-"`
-	// NewLayerProb is the probability that an edit of the architecture adds or removes a layer; otherwise it adds or
-	// removes nodes. Raise it to search among depths rather than widths.
-	NewLayerProb float64 `yaml:"-"`
+	// Probabilities are the relative weights of the ways to mutate.
+	Probabilities `yaml:"probabilities"`
 	// Hyperparameters are those that RLHP mutates, by name (also AgileRL's), with their bounds. Default: the
 	// learning rates ([DefaultHyperparameters]). In IPPO and MAPPO each is of one group, "speaker.learning_rate";
 	// "learning_rate" stands for those of all groups.
@@ -66,13 +51,41 @@ type Mutations struct {
 	Strict bool `yaml:"-"`
 }
 
+// Probabilities are relative weights of 0 or more, one of them above 0. The yaml tags are the keys of the section
+// mutation.probabilities of a manifest.
+type Probabilities struct {
+	// NoMutation is the relative weight of no mutation.
+	//
+	// A larger one trains undisturbed more often.
+	NoMutation float64 `yaml:"no_mut" config:"min=0"`
+	// Architecture is the relative weight of an edit of the networks: a layer or nodes more or fewer; 0 fixes them.
+	//
+	// Raise it to search for the size of networks.
+	Architecture float64 `yaml:"arch_mut" config:"min=0"`
+	// NewLayerProb is the probability that such an edit changes layers rather than nodes.
+	//
+	// Raise it to search among depths rather than widths.
+	NewLayerProb float64 `yaml:"new_layer" config:"min=0,max=1"`
+	// Parameters is the relative weight of noise on the policy's weights.
+	//
+	// Noise moves a population off a plateau and costs most members some fitness. Keep the weight small if tournaments
+	// are small.
+	Parameters float64 `yaml:"params_mut" config:"min=0"`
+	// Activation is the relative weight of another activation for all networks.
+	//
+	// Another activation changes what networks compute, so members must learn again. Give it a weight if generations
+	// are long enough for that.
+	Activation float64 `yaml:"act_mut" config:"min=0"`
+	// RLHP is the relative weight of another value for one hyperparameter.
+	RLHP float64 `yaml:"rl_hp_mut" config:"min=0"`
+}
+
 // DefaultMutations returns AgileRL's defaults: no mutation 0.4; architecture, parameters and hyperparameters 0.2 each;
 // activation 0; new layers 0.2; noise 0.1.
 func DefaultMutations() Mutations {
 	return Mutations{
-		NoMutation: 0.4, Architecture: 0.2, Parameters: 0.2, Activation: 0, RLHP: 0.2, NewLayerProb: 0.2,
-		MutationSD:          0.1,
-		ActivationSelection: []string{"relu", "elu", "gelu"}, Preserve: PreserveFunction,
+		Probabilities: Probabilities{NoMutation: 0.4, Architecture: 0.2, Parameters: 0.2, RLHP: 0.2, NewLayerProb: 0.2},
+		MutationSD:    0.1, ActivationSelection: []string{"relu", "elu", "gelu"}, Preserve: PreserveFunction,
 	}
 }
 

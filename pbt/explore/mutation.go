@@ -146,19 +146,6 @@ func (m Mutation) withDefaults() Mutation {
 	return m
 }
 
-// Clone returns a copy that is independent of the maps and slices of m, which the caller may go on to change.
-func (m Mutation) Clone() Mutation {
-	m.Rules, m.Bounds, m.Parameters = maps.Clone(m.Rules), maps.Clone(m.Bounds), maps.Clone(m.Parameters)
-	for key, p := range m.Parameters {
-		p.Choices = slices.Clone(p.Choices)
-		if p.Default != nil {
-			p.Default = new(*p.Default)
-		}
-		m.Parameters[key] = p
-	}
-	return m
-}
-
 // inside brings a value within the bounds by reflecting it on scale s, where Outside says so, or by taking the bound.
 // It clamps in either case, as reflecting rounds.
 func (p Parameter) inside(v float64, s scale) float64 {
