@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // Run executes a command as main does and returns its exit status and what it says.
@@ -88,9 +89,7 @@ func holdCompletion(t *testing.T, name string, root func() *cobra.Command) {
 			continue
 		}
 		path := filepath.Join(t.TempDir(), "script")
-		if err := os.WriteFile(path, []byte(script), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(script), 0o644))
 		if out, err := exec.Command(program, "-n", path).CombinedOutput(); err != nil {
 			t.Errorf("%s does not accept its script: %v\n%s", shell, err, out)
 		}
@@ -170,11 +169,7 @@ func Guides(t *testing.T, repository string, root func() *cobra.Command) (calls 
 		pages = append(pages, found...)
 	}
 	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, call := range Calls(root().Name(), string(text)) {
+		for _, call := range Calls(root().Name(), string(must.Read(t, page))) {
 			calls++
 			for i, word := range call { // FILE, N: something that the reader gives
 				if strings.ToUpper(word) == word && !strings.HasPrefix(word, "-") {
