@@ -10,21 +10,12 @@ import (
 // tournamentSection is the section selection_strategy, unless strategy is multi_frequency.
 type tournamentSection struct {
 	// Strategy is the way to select.
-	Strategy string `yaml:"strategy" config:"oneof=tournament|multi_frequency"`
-	// Size is the number of members in a tournament.
-	//
-	// A larger one selects harder and loses diversity sooner.
-	Size int `yaml:"tournament_size" config:"min=1"`
-	// Elitism keeps the best member in its place. Without it a mutation may lose the best.
-	Elitism bool `yaml:"elitism"`
-	// EvalLoop is the number of last fitnesses whose mean ranks a member.
-	//
-	// More are less noisy and react later.
-	EvalLoop int `yaml:"eval_loop" config:"min=1"`
+	Strategy            string `yaml:"strategy" config:"oneof=tournament|multi_frequency"`
+	strategy.Tournament `yaml:",inline"`
 }
 
 func tournamentDefaults() tournamentSection {
-	return tournamentSection{Strategy: "tournament", Size: 2, Elitism: true, EvalLoop: 1}
+	return tournamentSection{"tournament", strategy.DefaultTournament()}
 }
 
 // multiFrequencySection is the section selection_strategy where strategy is multi_frequency.
@@ -67,10 +58,8 @@ func (f *manifest) selection(s *Settings) error {
 	x := tournamentDefaults()
 	err := config.Under("evolution", "selection_strategy", config.Merge(&x, f.Selection, config.Options{}))
 	f.Selection = config.Dict(x)
-	s.Options.Strategy = strategy.Tournament{
-		TournamentSize: x.Size, Elitism: x.Elitism, EvalLoop: x.EvalLoop, MutateElite: f.Mutation.MutateElite,
-		Strict: f.Strict,
-	}
+	x.MutateElite, x.Tournament.Strict = f.Mutation.MutateElite, f.Strict
+	s.Options.Strategy = x.Tournament
 	return err
 }
 

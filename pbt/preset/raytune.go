@@ -41,11 +41,8 @@ type rayTune struct {
 	HyperparamMutations map[string]any `yaml:"hyperparam_mutations"`
 	// HyperparamBounds are the ranges of PB2 (Ray Tune's rule), by name: [least, greatest]. They exclude
 	// HyperparamMutations.
-	HyperparamBounds map[string]span `yaml:"hyperparam_bounds"`
-	// QuantileFraction is the share of lowest and of highest members.
-	//
-	// A larger one copies more and loses diversity sooner.
-	QuantileFraction float64 `yaml:"quantile_fraction" config:"min=0,max=0.5"`
+	HyperparamBounds  map[string]span `yaml:"hyperparam_bounds"`
+	strategy.Quantile `yaml:",inline"`
 	// ResampleProbability is the probability that a key is drawn instead of multiplied.
 	//
 	// Raise it to search more widely.
@@ -67,7 +64,7 @@ type rayTune struct {
 func defaultRayTune() rayTune {
 	c := rayTune{
 		shared: sharedDefaults(), Enabled: true, TimeAttr: "time_total_s", PerturbationInterval: 60,
-		QuantileFraction: 0.25, ResampleProbability: 0.25, PerturbationFactors: []float64{1.2, 0.8}, LogConfig: true,
+		Quantile: strategy.DefaultQuantile(), ResampleProbability: 0.25, PerturbationFactors: []float64{1.2, 0.8}, LogConfig: true,
 		RequireAttrs: true,
 	}
 	c.NumPolicies = 4
@@ -124,7 +121,8 @@ func readRayTune(f *file) (*Settings, error) {
 	s.idle(f, "log_config", "the population's journal records every decision")
 	s.idle(f, "require_attrs", "a metric that no member reports is always an error")
 	o.Objective, o.IntervalSteps, o.InitialDelay = c.Metric, int64(c.PerturbationInterval), int64(c.BurnInPeriod)
-	o.Strategy = c.limited(strategy.Quantile{Fraction: c.QuantileFraction, Strict: f.Strict})
+	c.Strict = f.Strict
+	o.Strategy = c.limited(c.Quantile)
 	c.explore(f, s, &p)
 	return s, p.err()
 }
