@@ -98,9 +98,9 @@ func TestRefused(t *testing.T) {
 		"needs trainees with a method LimitEvalua": func(o *Options) {
 			o.Measure.EvaluationEpisodes, o.EvalSteps = 1, 10
 		},
-		"all weights of mutations are 0": func(o *Options) { *o.Mutations = Mutations{} },
-		"NewLayerProb is 1.5":            func(o *Options) { o.Mutations.NewLayerProb = 1.5 },
-		`did you mean "overlap"?`:        func(o *Options) { o.Mutations.Preserve = "overlaps" },
+		"all weights of mutations are 0":   func(o *Options) { *o.Mutations = Mutations{} },
+		`"probabilities.new_layer" is 1.5`: func(o *Options) { o.Mutations.NewLayerProb = 1.5 },
+		`did you mean "overlap"?`:          func(o *Options) { o.Mutations.Preserve = "overlaps" },
 		"Limits: hidden layers are 3 to 1": func(o *Options) {
 			o.Mutations.Limits = Limits{MinLayers: 3, MaxLayers: 1}
 		},

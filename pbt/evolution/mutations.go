@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -110,45 +109,23 @@ const (
 	kindRLHP         = "rl_hp"
 )
 
-// weighted is a way to mutate with its field of [Mutations].
-type weighted struct {
-	field, kind string
-	weight      float64
-}
+// kinds are in the order in which draw adds up their weights. Another order would change what a seed draws.
+var kinds = []string{kindNone, kindArchitecture, kindParameters, kindActivation, kindRLHP}
 
-// weights lists the ways in the order in which draw adds them up. Another order would change what a seed draws.
-func (m Mutations) weights() []weighted {
-	return []weighted{
-		{"NoMutation", kindNone, m.NoMutation},
-		{"Architecture", kindArchitecture, m.Architecture},
-		{"Parameters", kindParameters, m.Parameters},
-		{"Activation", kindActivation, m.Activation},
-		{"RLHP", kindRLHP, m.RLHP},
-	}
+// weights are those of kinds.
+func (p Probabilities) weights() []float64 {
+	return []float64{p.NoMutation, p.Architecture, p.Parameters, p.Activation, p.RLHP}
 }
 
 // Validate checks everything that can be checked without a member. The error joins all problems.
 func (m Mutations) Validate() error {
 	m = m.withDefaults()
-	var problems []error
+	problems := []error{config.Check(m, "evolution: Mutations")}
 	wrong := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf("evolution: Mutations."+format, args...))
 	}
-	sum := 0.0
-	for _, w := range m.weights() {
-		if !(w.weight >= 0) || math.IsInf(w.weight, 0) {
-			wrong("%s is %v; give a finite weight of 0 or more", w.field, w.weight)
-		}
-		sum += w.weight
-	}
-	if sum == 0 {
+	if slices.Max(m.weights()) == 0 {
 		problems = append(problems, errors.New("evolution: all weights of mutations are 0; make one of them greater"))
-	}
-	if !(m.NewLayerProb >= 0 && m.NewLayerProb <= 1) {
-		wrong("NewLayerProb is %v; give a probability", m.NewLayerProb)
-	}
-	if !(m.MutationSD > 0) || math.IsInf(m.MutationSD, 0) {
-		wrong("MutationSD is %v; give a number above 0, usually 0.1", m.MutationSD)
 	}
 	for _, name := range m.ActivationSelection {
 		if _, err := description.ParseActivation(name); err != nil {
@@ -157,10 +134,6 @@ func (m Mutations) Validate() error {
 	}
 	if m.Activation > 0 && len(m.ActivationSelection) == 0 {
 		wrong("ActivationSelection is empty, but Activation is %v; give activations to choose from", m.Activation)
-	}
-	known := []string{string(PreserveFunction), string(PreserveOverlap)}
-	if !slices.Contains(known, string(m.Preserve)) {
-		wrong("Preserve is %q; give one of %q%s", m.Preserve, known, config.Hint(string(m.Preserve), known))
 	}
 	if err := cmp.Or(m.Limits, DefaultLimits()).check(); err != nil {
 		wrong("Limits: %w", err)
@@ -178,21 +151,21 @@ func (m Mutations) Validate() error {
 func (m Mutations) draw(rng *rand.Rand, first bool) string {
 	weights := m.weights()
 	if first {
-		weights = weights[1:]
+		weights[0] = 0
 	}
 	sum := 0.0
-	for _, w := range weights {
-		sum += w.weight
+	for _, weight := range weights {
+		sum += weight
 	}
 	u, last := rng.Float64()*sum, kindNone
-	for _, w := range weights {
-		if w.weight > 0 {
-			last = w.kind
+	for i, weight := range weights {
+		if weight > 0 {
+			last = kinds[i]
 		}
-		if u < w.weight {
+		if u < weight {
 			break
 		}
-		u -= w.weight
+		u -= weight
 	}
 	return last
 }
