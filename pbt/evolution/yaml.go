@@ -37,20 +37,15 @@ func (s *Settings) Dict() map[string]any {
 		delete(full, key)
 	}
 	mutation, selection := full["mutation"].(map[string]any), full["selection_strategy"].(map[string]any)
-	if len(s.manifest.Mutation.Hyperparameters) == 0 {
-		delete(mutation, "rl_hp_selection") // those that the agent has, then
-	}
 	if selection["n_individuals_per_subpopulation"] == 0 {
 		delete(selection, "n_individuals_per_subpopulation")
 	}
 	for _, section := range []map[string]any{full, mutation, selection, full["training"].(map[string]any)} {
 		maps.DeleteFunc(section, func(_ string, v any) bool {
-			list, ok := v.([]any)
-			return v == nil || ok && len(list) == 0
+			list, isList := v.([]any)
+			dict, isDict := v.(map[string]any)
+			return v == nil || isList && len(list) == 0 || isDict && len(dict) == 0
 		})
-	}
-	if s.Network == nil {
-		delete(full, "network")
 	}
 	return full
 }
