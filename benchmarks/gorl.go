@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -61,7 +62,7 @@ func (sh shape) flops() float64 {
 }
 
 // gorl measures one size; stepping is the number of threads that step MuJoCo.
-func gorl(size string, stepping int) ([]measure, error) {
+func gorl(size string, stepping int) []measure {
 	switch size {
 	case "walker", "walker-overlap":
 		return walker(stepping, size == "walker-overlap")
@@ -79,8 +80,8 @@ func gorl(size string, stepping int) ([]measure, error) {
 	}
 	sh, ok := shapes[size]
 	if !ok {
-		return nil, fmt.Errorf("benchmarks: unknown size %q: want rate, small, medium, large, gru, camera, walker, "+
-			"walker-overlap, humanoid, population or soak", size)
+		compare.Check(fmt.Errorf("benchmarks: unknown size %q: want rate, small, medium, large, gru, camera, walker, "+
+			"walker-overlap, humanoid, population or soak", size))
 	}
 	return update(sh, nil)
 }
@@ -102,10 +103,10 @@ func normal(rng *rand.Rand, n int) []float32 {
 }
 
 // update times one update and one rollout step (act and record).
-func update(sh shape, group *distributed.Group) ([]measure, error) {
+func update(sh shape, group *distributed.Group) []measure {
 	sp := spaces.Set{Observation: spaces.Unbounded(sh.observations), Action: spaces.NewBox(-1, 1, sh.actions),
 		AMPObservation: spaces.Unbounded(sh.ampObservations)}
-	agent, err := amp.New(amp.Options{
+	agent := compare.Must(amp.New(amp.Options{
 		Spaces: sp, NumEnvs: sh.envs, Models: amp.MLPs(sp, sh.hidden, "relu"), Motions: noise(sh.ampObservations),
 		Seed: 1, Group: group,
 		Dict: map[string]any{
@@ -117,79 +118,55 @@ func update(sh shape, group *distributed.Group) ([]measure, error) {
 			"discriminator_batch_size": 0,
 			"amp_batch_size":           512, "motion_dataset_size": 20_000, "reply_buffer_size": 100_000,
 		},
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	defer agent.Close()
 	rng := rand.New(rand.NewPCG(1, 2))
 	observations := normal(rng, sh.envs*sh.observations)
 	t := agents.Transition{Rewards: normal(rng, sh.envs), AMPObservations: normal(rng, sh.envs*sh.ampObservations)}
-	ends := make([][]bool, sh.rollouts)
-	for i := range ends {
-		ends[i] = make([]bool, sh.envs)
-	}
-	return rounds(agent, observations, t, ends, sh.repeats)
+	return rounds(agent, observations, t, noEnds(sh.rollouts, sh.envs), sh.repeats)
 }
 
 // soak trains two agents of the size small one after the other, the second ten times as long, and measures by how many
 // MiB the process is larger in memory after the second.
-func soak() ([]measure, error) {
+func soak() []measure {
 	sh := shapes["small"]
 	sh.repeats = max(1, soakUpdates/10)
-	if _, err := update(sh, nil); err != nil {
-		return nil, err
-	}
-	before, err := resident()
-	if err != nil {
-		return nil, err
-	}
+	update(sh, nil)
+	before := resident()
 	sh.repeats = soakUpdates
-	timed, err := update(sh, nil)
-	if err != nil {
-		return nil, err
-	}
-	after, err := resident()
-	return append(timed, measure{"resident_growth", after - before}), err
+	timed := update(sh, nil)
+	return append(timed, measure{"resident_growth", resident() - before})
 }
 
 // resident is how many MiB of the process are in memory.
-func resident() (float64, error) {
-	data, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0, err
-	}
+func resident() float64 {
 	var size, pages float64
-	_, err = fmt.Sscan(string(data), &size, &pages)
-	return pages * float64(os.Getpagesize()) / (1 << 20), err
+	compare.Must(fmt.Sscan(string(compare.Must(os.ReadFile("/proc/self/statm"))), &size, &pages))
+	return pages * float64(os.Getpagesize()) / (1 << 20)
 }
+
+// noEnds are steps in which no episode ends.
+func noEnds(steps, envs int) [][]bool { return slices.Repeat([][]bool{make([]bool, envs)}, steps) }
 
 // rounds times rollouts, whose steps all show the same observations and in whose step i the episodes that ends[i] names
 // terminate, and the update after each.
-func rounds(agent agents.Agent, observations []float32, t agents.Transition, ends [][]bool, repeats int) ([]measure,
-	error) {
+func rounds(agent agents.Agent, observations []float32, t agents.Transition, ends [][]bool, repeats int) []measure {
 	t.NextObservations, t.Truncated = observations, make([]bool, len(t.Rewards))
 	var steps, updates []float64
 	for round := range repeats + 1 {
 		begin := time.Now()
 		for _, t.Terminated = range ends {
-			if _, err := agent.Act(agents.Observation{Observations: observations}); err != nil {
-				return nil, err
-			}
-			if err := agent.Record(t); err != nil {
-				return nil, err
-			}
+			compare.Must(agent.Act(agents.Observation{Observations: observations}))
+			compare.Check(agent.Record(t))
 		}
 		middle := time.Now()
-		if err := agent.Update(context.Background()); err != nil {
-			return nil, err
-		}
+		compare.Check(agent.Update(context.Background()))
 		if round > 0 { // the first round warms up
 			steps = append(steps, ms(middle.Sub(begin))/float64(len(ends)))
 			updates = append(updates, ms(time.Since(middle)))
 		}
 	}
-	return []measure{{"update", compare.Median(updates)}, {"rollout_step", compare.Median(steps)}}, nil
+	return []measure{{"update", compare.Median(updates)}, {"rollout_step", compare.Median(steps)}}
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/benchmarks/internal/compare"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/motions"
@@ -42,93 +43,52 @@ func newTrackerAgent(sp spaces.Set) (agents.Agent, error) {
 
 // humanoid times 64 humanoids that track a clip: the simulation alone, the environment under small random actions,
 // acting and learning, and training end to end.
-func humanoid(stepping int) ([]measure, error) {
+func humanoid(stepping int) []measure {
 	const updates = 30
-	env, err := newTracker(walkers, humanoidEpisode, stepping)
-	if err != nil {
-		return nil, err
-	}
-	trainee, err := trainers.NewTrainee(env, func() (agents.Agent, error) { return newTrackerAgent(env.Spaces()) },
-		trainers.Config{Seed: 1})
-	if err != nil {
-		return nil, err
-	}
+	env := compare.Must(newTracker(walkers, humanoidEpisode, stepping))
+	trainee := compare.Must(trainers.NewTrainee(env,
+		func() (agents.Agent, error) { return newTrackerAgent(env.Spaces()) }, trainers.Config{Seed: 1}))
 	defer trainee.Close() // and env, which it owns
-	physics, err := humanoidPhysics(stepping)
-	if err != nil {
-		return nil, err
-	}
-	got := []measure{{"physics_per_thread", physics}}
-	if err := trainee.Train(context.Background(), walkers*walkerRollout); err != nil { // warms up
-		return nil, err
-	}
-	begin := time.Now()
-	if err := trainee.Train(context.Background(), walkers*walkerRollout*updates); err != nil {
-		return nil, err
-	}
-	learning := walkers * walkerRollout * updates / time.Since(begin).Seconds()
-	simulated, err := randomSteps(env, walkerRollout*updates)
-	if err != nil {
-		return nil, err
-	}
-	agent, err := newTrackerAgent(env.Spaces())
-	if err != nil {
-		return nil, err
-	}
+	got := []measure{{"physics_per_thread", humanoidPhysics(stepping)}}
+	learning := trainingRate(trainee, updates)
+	got = append(got, measure{"simulated_per_second", randomSteps(env, walkerRollout*updates)})
+	agent := compare.Must(newTrackerAgent(env.Spaces()))
 	defer agent.Close()
-	rng, ends := rand.New(rand.NewPCG(1, 2)), make([][]bool, walkerRollout)
-	for i := range ends {
-		ends[i] = make([]bool, walkers)
-	}
-	timed, err := rounds(agent, normal(rng, walkers*env.Spaces().Observation.Width()),
-		agents.Transition{Rewards: normal(rng, walkers)}, ends, 10)
-	got = append(got, measure{"simulated_per_second", simulated})
-	return append(append(got, timed...), measure{"steps_per_second", learning}), err
+	rng := rand.New(rand.NewPCG(1, 2))
+	got = append(got, rounds(agent, normal(rng, walkers*env.Spaces().Observation.Width()),
+		agents.Transition{Rewards: normal(rng, walkers)}, noEnds(walkerRollout, walkers), 10)...)
+	return append(got, measure{"steps_per_second", learning})
 }
 
 // randomSteps times steps under small random actions, in environment steps a second.
-func randomSteps(env envs.Env, steps int) (float64, error) {
+func randomSteps(env envs.Env, steps int) float64 {
 	rng, actions := rand.New(rand.NewPCG(1, 1)), make([]float32, env.NumEnvs()*env.Spaces().Action.Width())
 	begin := time.Now()
 	for range steps {
 		for i := range actions {
 			actions[i] = float32(0.3 * rng.NormFloat64())
 		}
-		if _, err := env.Step(actions); err != nil {
-			return 0, err
-		}
+		compare.Must(env.Step(actions))
 	}
-	return float64(env.NumEnvs()*steps) / time.Since(begin).Seconds(), nil
+	return float64(env.NumEnvs()*steps) / time.Since(begin).Seconds()
 }
 
 // humanoidPhysics times the simulation alone on targets about the clip's poses, in rollouts that begin in step with the
 // clip: control steps a second and thread.
-func humanoidPhysics(stepping int) (perThread float64, err error) {
+func humanoidPhysics(stepping int) (perThread float64) {
 	const repeats = 10
-	clip, err := readClipTable()
-	if err != nil {
-		return 0, err
-	}
-	body := mujoco.HumanoidBody()
-	model, err := mujoco.ParseModel(body.XML)
-	if err != nil {
-		return 0, err
-	}
+	clip, body := readClipTable(), mujoco.HumanoidBody()
+	model := compare.Must(mujoco.ParseModel(body.XML))
 	defer model.Close()
-	batch, err := mujoco.NewBatch(model, walkers, stepping)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = batch.Close() }() // nothing of it is kept
+	batch := compare.Must(mujoco.NewBatch(model, walkers, stepping))
+	defer batch.Close()
 	rng, spent := rand.New(rand.NewPCG(1, 1)), time.Duration(0)
 	for range repeats {
 		for i := range walkers {
 			row := i * clip.Period / walkers
 			copy(batch.QPos(i), clip.Positions[row])
 			copy(batch.QVel(i), clip.Velocities[row])
-			if err := batch.Reset(i); err != nil {
-				return 0, err
-			}
+			compare.Check(batch.Reset(i))
 		}
 		for step := range walkerRollout {
 			for i := range walkers {
@@ -138,13 +98,11 @@ func humanoidPhysics(stepping int) (perThread float64, err error) {
 				}
 			}
 			begin := time.Now()
-			if err := batch.Step(body.Substeps); err != nil {
-				return 0, err
-			}
+			compare.Check(batch.Step(body.Substeps))
 			spent += time.Since(begin)
 		}
 	}
-	return walkers * walkerRollout * repeats / spent.Seconds() / float64(stepping), nil
+	return walkers * walkerRollout * repeats / spent.Seconds() / float64(stepping)
 }
 
 // clipTable is a clip's states as a simulation has them, clipRows a control step, for a longest episode that begins
@@ -156,38 +114,21 @@ type clipTable struct {
 }
 
 // readClipTable tabulates the walk that the humanoids track.
-func readClipTable() (*clipTable, error) {
+func readClipTable() clipTable {
 	const controlSteps = 30 // a second
-	clip, err := motions.Builtin("humanoid_walk")
-	if err != nil {
-		return nil, err
-	}
-	t := &clipTable{Period: int(math.Round(clip.Duration() * controlSteps * clipRows))}
+	clip := compare.Must(motions.Builtin("humanoid_walk"))
+	t := clipTable{Period: int(math.Round(clip.Duration() * controlSteps * clipRows))}
 	for row := range t.Period + (humanoidEpisode+1)*clipRows {
 		position, velocity := make([]float64, clip.Width()), make([]float64, clip.VelocityWidth())
 		clip.State(clip.Duration()*float64(row)/float64(t.Period), position, velocity)
 		t.Positions, t.Velocities = append(t.Positions, position), append(t.Velocities, velocity)
 	}
-	return t, nil
+	return t
 }
 
 // writeClipTable writes the table for skrl_humanoid.py into a temporary file.
-func writeClipTable() (path string, err error) {
-	t, err := readClipTable()
-	if err != nil {
-		return "", err
-	}
-	data, err := json.Marshal(t)
-	if err != nil {
-		return "", err
-	}
-	f, err := os.CreateTemp("", "gorl-benchmark-*.json")
-	if err != nil {
-		return "", err
-	}
-	_, err = f.Write(data)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	return f.Name(), err
+func writeClipTable() (path string) {
+	f := compare.Must(os.CreateTemp("", "gorl-benchmark-*.json"))
+	compare.Check(errors.Join(json.NewEncoder(f).Encode(readClipTable()), f.Close()))
+	return f.Name()
 }

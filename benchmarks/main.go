@@ -13,15 +13,16 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
-	"log"
 	"os"
 	"runtime"
 	"strconv"
 	"strings"
 
+	"github.com/gorl-dev/gorl/benchmarks/internal/compare"
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -41,52 +42,40 @@ func main() {
 	several := flag.Int("ranks", 0,
 		"compare so many ranks, each with its share of the environments, to one process with so many threads")
 	measured := flag.String("measure", "", "only measure gorl at this size, in this process, and print lines of JSON")
-	flag.Parse()
-	tensor.TuneAllocator() // as gorl's commands do
-	var err error
-	if *several > 0 {
-		err = compareRanks(strings.Split(*sizes, ","), *several, *rounds)
-	} else if *measured != "" {
-		err = printMeasures(*measured, *threads, *stepping)
-	} else {
-		err = takeTurns(strings.Split(*sizes, ","), strings.Split(*threads, ","), *rounds, *stepping, *only == "gorl")
-	}
-	if err != nil {
-		log.Fatal(err)
-	}
+	compare.Main(func(ctx context.Context) {
+		sizes := strings.Split(*sizes, ",")
+		switch {
+		case *several > 0:
+			compareRanks(ctx, sizes, *several, *rounds)
+		case *measured != "":
+			printMeasures(*measured, *threads, *stepping)
+		default:
+			takeTurns(sizes, strings.Split(*threads, ","), *rounds, *stepping, *only == "gorl")
+		}
+	})
 }
 
 // printMeasures is what the parent process runs for every side of gorl's.
-func printMeasures(size, threads string, stepping int) error {
-	n, err := strconv.Atoi(threads)
-	if err != nil {
-		return fmt.Errorf("benchmarks: -measure takes one number of -threads: %w", err)
-	}
-	tensor.SetThreads(n)
-	measureSize := func() ([]measure, error) { return gorl(size, stepping) }
-	if place, several, err := distributed.Detect(os.Getenv); err != nil {
-		return err
-	} else if several {
-		measureSize = func() ([]measure, error) { return rankUpdate(size, place) }
-	}
-	got, err := measureSize()
-	if err != nil {
-		return err
+func printMeasures(size, threads string, stepping int) {
+	tensor.SetThreads(compare.Must(strconv.Atoi(threads))) // one number
+	place, several, err := distributed.Detect(os.Getenv)
+	compare.Check(err)
+	var got []measure
+	if several {
+		got = rankUpdate(size, place)
+	} else {
+		got = gorl(size, stepping)
 	}
 	for _, m := range got {
-		if err := json.NewEncoder(os.Stdout).Encode(m); err != nil {
-			return err
-		}
+		compare.Check(json.NewEncoder(os.Stdout).Encode(m))
 	}
-	return nil
 }
 
 // takeTurns lets the sides take turns and prints the table.
-func takeTurns(sizes, threads []string, rounds, stepping int, alone bool) error {
+func takeTurns(sizes, threads []string, rounds, stepping int, alone bool) {
 	sides, columns := findSides(alone)
 	fmt.Printf("libtorch %s, matrix kernels %q, %d CPUs, MuJoCo stepped on %d threads\n", tensor.TorchVersion(),
-		tensor.BLASKernels(),
-		runtime.NumCPU(), stepping)
+		tensor.BLASKernels(), runtime.NumCPU(), stepping)
 	t := table{columns: columns}
 	best := map[string]float64{} // the highest rate of matrix products, by threads
 	for _, size := range sizes {
@@ -97,11 +86,7 @@ func takeTurns(sizes, threads []string, rounds, stepping int, alone bool) error 
 					if !side.runs(size) {
 						continue
 					}
-					got, err := side.measure(size, n, stepping)
-					if err != nil {
-						return err
-					}
-					results[i].add(got)
+					results[i].add(side.measure(size, n, stepping))
 					fmt.Fprintf(os.Stderr, "%s, %s threads, round %d of %d: %s: %s\n", size, n, round+1, rounds,
 						side.name, latest(results[i]))
 				}
@@ -114,5 +99,4 @@ func takeTurns(sizes, threads []string, rounds, stepping int, alone bool) error 
 	}
 	fmt.Println()
 	t.print()
-	return nil
 }

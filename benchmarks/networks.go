@@ -5,6 +5,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/benchmarks/internal/compare"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -22,25 +23,21 @@ var networks = map[string]network{
 		return ppo.Recurrent(sp, models.GRU(64), []int{64, 32}, "relu")
 	}, 32, 16, 4, 4, 10},
 	"camera": {spaces.NewPicture(84, 84, 3), func(sp spaces.Set) ppo.Models {
-		return ppo.CNNs(sp,
-			models.DefaultCNN())
-	},
-		16, 0, 2, 4, 2},
+		return ppo.CNNs(sp, models.DefaultCNN())
+	}, 16, 0, 2, 4, 2},
 }
 
 // update times one update and one rollout step with 64 environments, of whose episodes two in a hundred end at a step.
-func (n network) update() ([]measure, error) {
+func (n network) update() []measure {
 	const envs = 64
 	sp := spaces.Set{Observation: n.observation, Action: spaces.NewBox(-1, 1, 6)}
-	agent, err := ppo.New(ppo.Options{Spaces: sp, NumEnvs: envs, Models: n.models(sp), Seed: 1, Dict: map[string]any{
+	settings := map[string]any{
 		"rollouts": n.rollouts, "sequence_length": n.sequence, "learning_epochs": n.epochs,
-		"mini_batches":  n.miniBatches,
-		"learning_rate": 1e-3, "grad_norm_clip": 0.5, "value_clip": 0.2, "mixed_precision": mixed,
-		"cuda_graphs": graphs, "device": device,
-	}})
-	if err != nil {
-		return nil, err
+		"mini_batches": n.miniBatches, "learning_rate": 1e-3, "grad_norm_clip": 0.5, "value_clip": 0.2,
+		"mixed_precision": mixed, "cuda_graphs": graphs, "device": device,
 	}
+	agent := compare.Must(ppo.New(ppo.Options{Spaces: sp, NumEnvs: envs, Models: n.models(sp), Seed: 1,
+		Dict: settings}))
 	defer agent.Close()
 	rng := rand.New(rand.NewPCG(1, 2))
 	observations := normal(rng, envs*sp.Observation.Width())

@@ -3,12 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
 	"time"
 
+	"github.com/gorl-dev/gorl/benchmarks/internal/compare"
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/distributed/launch"
 	"github.com/gorl-dev/gorl/tensor"
@@ -17,69 +17,51 @@ import (
 
 // compareRanks times updates of one process that computes on so many threads, and of as many ranks with a share of its
 // environments each, in turns, and prints a table.
-func compareRanks(sizes []string, count, rounds int) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
+func compareRanks(ctx context.Context, sizes []string, count, rounds int) {
+	self := compare.Must(os.Executable())
 	fmt.Printf("libtorch %s, %d ranks beside one process with %d threads\n\n", tensor.TorchVersion(), count, count)
 	var rows [][]string
 	for _, size := range sizes {
 		sh, ok := shapes[size]
 		if !ok {
-			return fmt.Errorf("benchmarks: ranks of size %q: want small, medium or large", size)
+			compare.Check(fmt.Errorf("benchmarks: ranks of size %q: want small, medium or large", size))
 		}
 		var one, several samples
 		for range rounds {
-			got, err := side{}.measure(size, strconv.Itoa(count), 1)
-			if err != nil {
-				return err
-			}
-			one.add(got)
+			one.add(side{}.measure(size, strconv.Itoa(count), 1))
 			var out bytes.Buffer
-			err = launch.Run(context.Background(), []string{self, "-measure", size, "-threads", "1"},
-				launch.Options{Count: count, Stdout: &out, Stderr: os.Stderr})
-			if err != nil {
-				return err
-			}
-			for lines := json.NewDecoder(&out); lines.More(); {
-				var m measure
-				if err := lines.Decode(&m); err != nil {
-					return err
-				}
-				several.add([]measure{m})
-			}
+			compare.Check(launch.Run(ctx, []string{self, "-measure", size, "-threads", "1"},
+				launch.Options{Count: count, Stdout: &out, Stderr: os.Stderr}))
+			several.add(readMeasures(out.Bytes()))
 		}
 		rate := func(s samples) float64 {
 			whole := s.median("update") + s.median("rollout_step")*float64(sh.rollouts)
 			return float64(sh.envs*sh.rollouts) / whole * 1000
 		}
-		rows = append(rows, []string{size, fmt.Sprintf("%.1f", one.median("update")),
-			fmt.Sprintf("%.1f", several.median("update")),
-			fmt.Sprintf("%.0f", rate(one)), fmt.Sprintf("%.0f", rate(several)), fmt.Sprintf("%.2f",
-				rate(several)/rate(one)),
+		rows = append(rows, []string{size,
+			fmt.Sprintf("%.1f", one.median("update")), fmt.Sprintf("%.1f", several.median("update")),
+			fmt.Sprintf("%.0f", rate(one)), fmt.Sprintf("%.0f", rate(several)),
+			fmt.Sprintf("%.2f", rate(several)/rate(one)),
 			fmt.Sprintf("%.0f %%", 100*several.median("share")), fmt.Sprintf("%.0f", several.median("kilobytes"))})
 	}
-	return tracking.Table(os.Stdout, []string{"size", "update, ms", "of ranks", "environment steps/s", "of ranks",
-		"ranks / one process",
-		"operations of ranks", "kB a minibatch"}, rows)
+	header := []string{"size", "update, ms", "of ranks", "environment steps/s", "of ranks", "ranks / one process",
+		"operations of ranks", "kB a minibatch"}
+	compare.Check(tracking.Table(os.Stdout, header, rows))
 }
 
 // rankUpdate times updates on one of several ranks, and which share of the time its operations take. Rank 0 tells.
-func rankUpdate(size string, place distributed.Place) (got []measure, err error) {
-	group, err := distributed.Join(context.Background(), place, distributed.DefaultConfig())
-	if err != nil {
-		return nil, err
-	}
+func rankUpdate(size string, place distributed.Place) []measure {
+	group := compare.Must(distributed.Join(context.Background(), place, distributed.DefaultConfig()))
 	defer group.Close()
 	sh := shapes[size]
 	sh.envs /= group.Size()
 	begin, before := time.Now(), group.Spent()
-	if got, err = update(sh, group); err != nil || group.Rank() > 0 {
-		return nil, err
+	got := update(sh, group)
+	if group.Rank() > 0 {
+		return nil
 	}
 	share := float64(group.Spent()-before) / float64(time.Since(begin))
-	return append(got, measure{"share", share}, measure{"kilobytes", parameters(sh) * 4 / 1000}), nil
+	return append(got, measure{"share", share}, measure{"kilobytes", parameters(sh) * 4 / 1000})
 }
 
 // parameters is how many a shape's networks have: weights, biases, and the policy's deviations.

@@ -9,21 +9,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gorl-dev/gorl/benchmarks/internal/compare"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
 // rates are what the machine can do at best with as many threads as tensor has: float32 matrix products by the library
 // that gorl multiplies with, and fused multiplications and additions in registers.
-func rates() ([]measure, error) {
+func rates() []measure {
 	const n, repeats = 2048, 8
-	d, err := tensor.ParseDevice(device)
-	if err != nil {
-		return nil, err
-	}
-	gen, err := tensor.NewGenerator(1, d)
-	if err != nil {
-		return nil, err
-	}
+	d := compare.Must(tensor.ParseDevice(device))
+	gen := compare.Must(tensor.NewGenerator(1, d))
 	defer gen.Close()
 	s := tensor.NoGrad().On(d)
 	defer s.Close()
@@ -32,9 +27,7 @@ func rates() ([]measure, error) {
 	for range repeats {
 		begin := time.Now()
 		z := s.MatMul(x, y)
-		if err := errors.Join(s.Err(), tensor.Synchronize()); err != nil {
-			return nil, err
-		}
+		compare.Check(errors.Join(s.Err(), tensor.Synchronize()))
 		product = max(product, 2*n*n*n/time.Since(begin).Seconds())
 		tensor.Free(s.Keep(z))
 	}
@@ -49,5 +42,5 @@ func rates() ([]measure, error) {
 		wait.Wait()
 		peak = max(peak, float64(len(operations))*operations[0]/time.Since(begin).Seconds())
 	}
-	return []measure{{"product", product / 1e9}, {"fma_peak", peak / 1e9}}, nil
+	return []measure{{"product", product / 1e9}, {"fma_peak", peak / 1e9}}
 }

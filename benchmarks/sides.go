@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gorl-dev/gorl/benchmarks/internal/compare"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -55,8 +55,7 @@ func findSides(alone bool) ([]side, []column) {
 		add(side{name: "skrl", python: python}, "skrl", column{title: "gorl / skrl"})
 		if kernels, _, chosen := strings.Cut(tensor.BLASKernels(), " "); chosen { // OpenBLAS alone would take others
 			add(side{name: "skrl, same kernels", python: python, env: []string{"OPENBLAS_CORETYPE=" + kernels}},
-				"skrl, same kernels",
-				column{title: "gorl / it"})
+				"skrl, same kernels", column{title: "gorl / it"})
 		}
 	}
 	if python := findPython("GORL_PYTORCH", "pytorch", "bin/python", "skrl"); python != "" {
@@ -101,40 +100,32 @@ func (s side) runs(size string) bool {
 }
 
 // measure runs a side in a process of its own.
-func (s side) measure(size, threads string, stepping int) ([]measure, error) {
-	var cmd *exec.Cmd
+func (s side) measure(size, threads string, stepping int) []measure {
 	_, network := networks[size]
+	program, steps := s.python, strconv.Itoa(stepping)
+	var args []string
 	switch {
 	case s.python == "":
-		self, err := os.Executable()
-		if err != nil {
-			return nil, err
-		}
-		cmd = exec.Command(self, "-measure", size, "-threads", threads, "-stepping-threads", strconv.Itoa(stepping),
-			"-device", device,
-			"-mixed="+strconv.FormatBool(mixed),
-			"-graphs="+strconv.FormatBool(graphs), "-updates", strconv.Itoa(soakUpdates))
+		program = compare.Must(os.Executable())
+		args = []string{"-measure", size, "-threads", threads, "-stepping-threads", steps, "-device", device,
+			"-mixed=" + strconv.FormatBool(mixed), "-graphs=" + strconv.FormatBool(graphs),
+			"-updates", strconv.Itoa(soakUpdates)}
 	case s.jax:
-		cmd = exec.Command(s.python, filepath.Join("benchmarks", "jax_update.py"), size, "--threads", threads)
+		args = []string{"benchmarks/jax_update.py", size, "--threads", threads}
 	case strings.HasPrefix(size, "walker"): // skrl knows no overlap
-		cmd = exec.Command(s.python, filepath.Join("benchmarks", "skrl_walker.py"), "--threads", threads, "--device",
-			device,
-			"--stepping-threads", strconv.Itoa(stepping))
+		args = []string{"benchmarks/skrl_walker.py", "--threads", threads, "--device", device,
+			"--stepping-threads", steps}
 	case size == "humanoid":
-		clip, err := writeClipTable()
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = os.Remove(clip) }()
-		cmd = exec.Command(s.python, filepath.Join("benchmarks", "skrl_humanoid.py"), "--threads", threads, "--device",
-			device,
-			"--stepping-threads", strconv.Itoa(stepping), "--clip", clip)
+		clip := writeClipTable()
+		defer os.Remove(clip)
+		args = []string{"benchmarks/skrl_humanoid.py", "--threads", threads, "--device", device,
+			"--stepping-threads", steps, "--clip", clip}
 	case network:
-		cmd = exec.Command(s.python, filepath.Join("benchmarks", "skrl_networks.py"), size, "--threads", threads)
+		args = []string{"benchmarks/skrl_networks.py", size, "--threads", threads}
 	default:
-		cmd = exec.Command(s.python, filepath.Join("benchmarks", "skrl_update.py"), size, "--threads", threads,
-			"--device", device)
+		args = []string{"benchmarks/skrl_update.py", size, "--threads", threads, "--device", device}
 	}
+	cmd := exec.Command(program, args...)
 	cmd.Env = append(os.Environ(), s.env...)
 	if s.python != "" { // PyTorch's own setting does not reach OpenBLAS's pool of threads
 		cmd.Env = append(cmd.Env, "OPENBLAS_NUM_THREADS="+threads)
@@ -143,17 +134,22 @@ func (s side) measure(size, threads string, stepping int) ([]measure, error) {
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("benchmarks: %s: %v: %w\n%s", s.name, cmd.Args, err, errs.String())
+		compare.Check(fmt.Errorf("benchmarks: %s: %v: %w\n%s", s.name, cmd.Args, err, errs.String()))
 	}
-	var got []measure
-	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
+	got := readMeasures(out)
+	if len(got) == 0 {
+		compare.Check(fmt.Errorf("benchmarks: %s: %v printed no figures:\n%s%s", s.name, cmd.Args, out, errs.String()))
+	}
+	return got
+}
+
+// readMeasures reads the lines of JSON that a side printed, among others.
+func readMeasures(printed []byte) (got []measure) {
+	for line := range bytes.Lines(printed) {
 		var m measure
-		if json.Unmarshal(lines.Bytes(), &m) == nil && m.Name != "" {
+		if json.Unmarshal(line, &m) == nil && m.Name != "" {
 			got = append(got, m)
 		}
 	}
-	if len(got) == 0 {
-		return nil, fmt.Errorf("benchmarks: %s: %v printed no figures:\n%s%s", s.name, cmd.Args, out, errs.String())
-	}
-	return got, nil
+	return got
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/benchmarks/internal/compare"
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/strategy"
@@ -28,60 +29,44 @@ func newWalker(seed int64, stepping int, overlap bool) (*trainers.Trainee, error
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
 			"amp_observation_preprocessor": "RunningStandardScaler",
 			"task_reward_scale":            0.5, "style_reward_scale": 1.0, "discriminator_loss_scale": 2.0,
-			"discriminator_batch_size": 512,
-			"motion_dataset_size":      4000, "reply_buffer_size": 50_000,
-			"mixed_precision": mixed, "cuda_graphs": graphs, "device": device,
-		}
-		if overlap {
-			settings["overlap"] = true
+			"discriminator_batch_size": 512, "motion_dataset_size": 4000, "reply_buffer_size": 50_000,
+			"mixed_precision": mixed, "cuda_graphs": graphs, "device": device, "overlap": overlap,
 		}
 		return amp.New(amp.Options{Spaces: env.Spaces(), Models: amp.MLPs(env.Spaces(), []int{128, 64}, "elu"),
-			Motions: env, Seed: seed,
-			Dict: settings})
+			Motions: env, Seed: seed, Dict: settings})
 	}, trainers.Config{Seed: seed})
 }
 
 // walker times training end to end: stepping, acting, updating.
-func walker(stepping int, overlap bool) ([]measure, error) {
-	const updates = 60
-	trainee, err := newWalker(1, stepping, overlap)
-	if err != nil {
-		return nil, err
-	}
+func walker(stepping int, overlap bool) []measure {
+	trainee := compare.Must(newWalker(1, stepping, overlap))
 	defer trainee.Close()
-	if err := trainee.Train(context.Background(), walkers*walkerRollout); err != nil { // warms up
-		return nil, err
-	}
-	begin := time.Now()
-	if err := trainee.Train(context.Background(), walkers*walkerRollout*updates); err != nil {
-		return nil, err
-	}
-	return []measure{{"steps_per_second", walkers * walkerRollout * updates / time.Since(begin).Seconds()}}, nil
+	return []measure{{"steps_per_second", trainingRate(trainee, 60)}}
+}
+
+// trainingRate is the number of environment steps a second in so many updates, after one that warms up.
+func trainingRate(trainee *trainers.Trainee, updates int64) float64 {
+	compare.Check(trainee.Train(context.Background(), walkers*walkerRollout))
+	steps, begin := walkers*walkerRollout*updates, time.Now()
+	compare.Check(trainee.Train(context.Background(), steps))
+	return float64(steps) / time.Since(begin).Seconds()
 }
 
 // population times four walkers that train as a population of one process, each stepped on one thread, with a decision
 // in the middle and at the end.
-func population() ([]measure, error) {
+func population() []measure {
 	const members, updates = 4, 32
 	const steps = walkers * walkerRollout * updates
-	folder, err := os.MkdirTemp("", "gorl-benchmark-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	p, err := pbt.New(pbt.Options{
+	folder := compare.Must(os.MkdirTemp("", "gorl-benchmark-"))
+	defer os.RemoveAll(folder)
+	p := compare.Must(pbt.New(pbt.Options{
 		Members: members, Objective: "episode.return", IntervalSteps: steps / 2, TotalSteps: steps, Seed: 1,
 		Directory: folder,
 		Strategy:  strategy.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
 		New:       func(m pbt.Member) (pbt.Trainee, error) { return newWalker(m.Seed, 1, false) },
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	defer p.Close()
 	begin := time.Now()
-	if _, err := p.Train(context.Background()); err != nil {
-		return nil, err
-	}
-	return []measure{{"steps_per_second", members * steps / time.Since(begin).Seconds()}}, nil
+	compare.Must(p.Train(context.Background()))
+	return []measure{{"steps_per_second", members * steps / time.Since(begin).Seconds()}}
 }

@@ -237,11 +237,8 @@ func (o Options) clone() Options {
 	}
 	o.Sample = maps.Clone(o.Sample)
 	o.Reference, o.Rebuild = slices.Clone(o.Reference), slices.Clone(o.Rebuild)
-	switch e := o.Explore.(type) {
-	case nil:
+	if o.Explore == nil {
 		o.Explore = explore.Mutation{} // changes nothing
-	case explore.Mutation:
-		o.Explore = e.Clone()
 	}
 	return o
 }

@@ -61,9 +61,9 @@ func TestTerminate(t *testing.T) {
 
 // An environment that cannot end episodes is refused, and the error names some that can.
 func TestTerminateRefused(t *testing.T) {
-	room := agenttest.NewRoom(boxed, 2)
-	agent := smallAMP(t, boxed, room, 1, map[string]any{"termination_style_reward": 0.1})
+	env, agent := endingWalker(t, map[string]any{"termination_style_reward": 0.1})
+	defer env.Close()
 	defer agent.Close()
-	refused(trainers.New(room, agent, trainers.Config{Timesteps: 10}))(t, "a room",
+	refused(trainers.New(opaque{env}, agent, trainers.Config{Timesteps: 10}))(t, "an opaque environment",
 		"termination_style_reward", "walker")
 }

@@ -8,7 +8,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -43,7 +42,7 @@ type comparison struct {
 
 func main() { compare.Main(run) }
 
-func run(ctx context.Context) error {
+func run(ctx context.Context) {
 	c := comparison{members: 8, seeds: 3, interval: 20_480, steps: 327_680}
 	train, header := c.population, []string{"seed", "PBT best", "median", "worst", "control best", "median", "worst"}
 	if *evolves {
@@ -55,10 +54,7 @@ func run(ctx context.Context) error {
 	for seed := int64(1); seed <= int64(c.seeds); seed++ {
 		row := []string{fmt.Sprint(seed)}
 		for _, control := range []bool{false, true} {
-			returns, err := train(ctx, control, seed)
-			if err != nil {
-				return err
-			}
+			returns := train(ctx, control, seed)
 			for _, x := range returns {
 				columns[len(row)-1] = append(columns[len(row)-1], x)
 				row = append(row, fmt.Sprintf("%.1f", x))
@@ -73,11 +69,11 @@ func run(ctx context.Context) error {
 	}
 	fmt.Printf("Returns of %d episodes with the mean action, after %d environment steps of each of %d members:\n\n",
 		episodes, c.steps, c.members)
-	return tracking.Table(os.Stdout, header, append(rows, row))
+	compare.Check(tracking.Table(os.Stdout, header, append(rows, row)))
 }
 
 // population trains a population or its control, and returns the best, the median and the worst member's return.
-func (c comparison) population(ctx context.Context, control bool, seed int64) (returns []float64, err error) {
+func (c comparison) population(ctx context.Context, control bool, seed int64) []float64 {
 	opt := pbt.Options{
 		Members: c.members, Objective: "episode.return", IntervalSteps: c.interval, TotalSteps: c.steps, Seed: seed,
 		Strategy: strategy.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
@@ -93,24 +89,16 @@ func (c comparison) population(ctx context.Context, control bool, seed int64) (r
 	if control {
 		opt.Strategy = strategy.Never{}
 	}
-	p, err := pbt.New(opt)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, p.Close()) }()
-	if _, err := p.Train(ctx); err != nil {
-		return nil, err
-	}
+	p := compare.Must(pbt.New(opt))
+	defer p.Close()
+	compare.Must(p.Train(ctx))
 	var all []float64
 	for id := range c.members {
-		e, err := p.Trainee(id).(*trainers.Trainee).Evaluate(ctx,
-			trainers.EvaluateOptions{Episodes: episodes, Seed: 1000 + seed})
-		if err != nil {
-			return nil, err
-		}
+		e := compare.Must(p.Trainee(id).(*trainers.Trainee).Evaluate(ctx,
+			trainers.EvaluateOptions{Episodes: episodes, Seed: 1000 + seed}))
 		all = append(all, e.Return)
 	}
-	return []float64{slices.Max(all), compare.Median(all), slices.Min(all)}, nil
+	return []float64{slices.Max(all), compare.Median(all), slices.Min(all)}
 }
 
 // pendulum is a PPO agent with sixteen pendulums.
@@ -135,7 +123,7 @@ func pendulum(m pbt.Member) (pbt.Trainee, error) {
 const nodes = 4
 
 // evolution trains an evolution or its control, and returns the return of the best member.
-func (c comparison) evolution(ctx context.Context, control bool, seed int64) (returns []float64, err error) {
+func (c comparison) evolution(ctx context.Context, control bool, seed int64) []float64 {
 	m := evolution.DefaultMutations()
 	m.NoMutation, m.Architecture, m.Parameters, m.RLHP = 0.2, 0.3, 0.1, 0.4
 	m.Limits = evolution.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: nodes, MaxNodes: 128, MinLatent: 8,
@@ -153,22 +141,12 @@ func (c comparison) evolution(ctx context.Context, control bool, seed int64) (re
 	if control {
 		opt.Strategy = strategy.Never{}
 	}
-	e, err := evolution.New(opt)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, e.Close()) }()
-	best, err := e.Train(ctx)
-	if err != nil {
-		return nil, err
-	}
-	elite, err := evolution.Build(pole, best.Snapshot, seed)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, elite.Close()) }()
-	result, err := elite.Evaluate(ctx, trainers.EvaluateOptions{Episodes: episodes, Seed: 1000 + seed})
-	return []float64{result.Return}, err
+	e := compare.Must(evolution.New(opt))
+	defer e.Close()
+	elite := compare.Must(evolution.Build(pole, compare.Must(e.Train(ctx)).Snapshot, seed))
+	defer elite.Close()
+	result := compare.Must(elite.Evaluate(ctx, trainers.EvaluateOptions{Episodes: episodes, Seed: 1000 + seed}))
+	return []float64{result.Return}
 }
 
 // pole is a PPO agent with sixteen poles.

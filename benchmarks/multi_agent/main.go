@@ -9,13 +9,15 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"strings"
 	"time"
+
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/gorl-dev/gorl/agents/ippo"
 	"github.com/gorl-dev/gorl/benchmarks/internal/compare"
@@ -55,7 +57,7 @@ type outcome struct {
 
 func main() { compare.Main(run) }
 
-func run(ctx context.Context) error {
+func run(ctx context.Context) {
 	const numEnvs = 32
 	var rows [][]string
 	for _, id := range strings.Split(*games, ",") {
@@ -66,11 +68,8 @@ func run(ctx context.Context) error {
 					"value_clip": 0.2, "entropy_loss_scale": 0.01, "grad_norm_clip": 0.5, "time_limit_bootstrap": true}}
 			s.Every = s.Timesteps / 10
 			row := []string{id, fmt.Sprint(seed)}
-			for _, side := range []func(context.Context, settings) (outcome, error){gorl, skrl} {
-				o, err := side(ctx, s)
-				if err != nil {
-					return err
-				}
+			for _, side := range []func(context.Context, settings) outcome{gorl, skrl} {
+				o := side(ctx, s)
 				row = append(row, fmt.Sprintf("%.1f", o.Curve[0][1]), fmt.Sprintf("%.1f", o.Curve[len(o.Curve)-1][1]),
 					fmt.Sprintf("%.0f", o.Seconds))
 			}
@@ -78,8 +77,8 @@ func run(ctx context.Context) error {
 			fmt.Fprintln(os.Stderr, row)
 		}
 	}
-	return tracking.Table(os.Stdout, []string{"game", "seed", "gorl at 10 %", "gorl", "s", "skrl at 10 %", "skrl",
-		"s"}, rows)
+	header := []string{"game", "seed", "gorl at 10 %", "gorl", "s", "skrl at 10 %", "skrl", "s"}
+	compare.Check(tracking.Table(os.Stdout, header, rows))
 }
 
 // counting is an environment that keeps the returns of its last 100 episodes.
@@ -101,65 +100,38 @@ func (c *counting) Step(actions []float32) (*envs.Step, error) {
 	}
 	c.returns = c.returns[max(0, len(c.returns)-100):]
 	if c.step++; c.step%c.every == 0 {
-		sum := 0.0
-		for _, r := range c.returns {
-			sum += r
-		}
 		steps := float64(c.step * c.Env.NumEnvs())
-		c.outcome.Curve = append(c.outcome.Curve, [2]float64{steps, sum / float64(len(c.returns))})
+		c.outcome.Curve = append(c.outcome.Curve, [2]float64{steps, stat.Mean(c.returns, nil)})
 	}
 	return s, nil
 }
 
 // gorl trains gorl's MAPPO.
-func gorl(ctx context.Context, s settings) (outcome, error) {
-	games, err := gymnasium.New(gymnasium.Options{PettingZoo: true, ID: s.ID, NumEnvs: s.NumEnvs, Children: 1,
-		Python: *python, Seed: int64(s.Seed)})
-	if err != nil {
-		return outcome{}, err
-	}
-	env := &counting{Env: games, every: s.Every}
+func gorl(ctx context.Context, s settings) outcome {
+	games := compare.Must(gymnasium.New(gymnasium.Options{PettingZoo: true, ID: s.ID, NumEnvs: s.NumEnvs, Children: 1,
+		Python: *python, Seed: int64(s.Seed)}))
 	defer games.Close()
-	dict := map[string]any{"parameter_sharing": "off"}
-	for key, value := range s.Agent {
-		dict[key] = value
-	}
+	env := &counting{Env: games, every: s.Every}
+	dict := maps.Clone(s.Agent)
+	dict["parameter_sharing"] = "off"
 	for _, key := range []string{"observation", "state", "value"} {
 		dict[key+"_preprocessor"] = "RunningStandardScaler"
 	}
-	agent, err := ippo.New(ippo.Options{Spaces: env.Spaces(), Centralised: true, Dict: dict, Seed: int64(s.Seed),
-		Models: ippo.MLPs(s.Network, "tanh", models.Initialization{PolicyOutputGain: 1})}) // as in PyTorch
-	if err != nil {
-		return outcome{}, err
-	}
+	asPyTorch := models.Initialization{PolicyOutputGain: 1}
+	agent := compare.Must(ippo.New(ippo.Options{Spaces: env.Spaces(), Centralised: true, Dict: dict,
+		Seed: int64(s.Seed), Models: ippo.MLPs(s.Network, "tanh", asPyTorch)}))
 	defer agent.Close()
-	trainer, err := trainers.New(env, agent, trainers.Config{Timesteps: s.Timesteps})
-	if err != nil {
-		return outcome{}, err
-	}
+	trainer := compare.Must(trainers.New(env, agent, trainers.Config{Timesteps: s.Timesteps}))
 	start := time.Now()
-	if err := trainer.Train(ctx); err != nil {
-		return outcome{}, err
-	}
+	compare.Check(trainer.Train(ctx))
 	env.outcome.Seconds = time.Since(start).Seconds()
-	return env.outcome, nil
+	return env.outcome
 }
 
 // skrl trains skrl's MAPPO.
-func skrl(ctx context.Context, s settings) (o outcome, err error) {
-	text, err := json.Marshal(s)
-	if err != nil {
-		return o, err
-	}
-	cmd := exec.CommandContext(ctx, *python, "-W", "ignore", "-c", skrlMAPPO, string(text))
-	cmd.Env = compare.SingleThread()
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return o, fmt.Errorf("skrl: %w\n%s", err, exit.Stderr)
-	}
-	if err != nil {
-		return o, fmt.Errorf("skrl: %w", err)
-	}
-	return o, json.Unmarshal(out, &o)
+func skrl(ctx context.Context, s settings) (o outcome) {
+	cmd := exec.CommandContext(ctx, *python, "-W", "ignore", "-c", skrlMAPPO, string(compare.Must(json.Marshal(s))))
+	cmd.Env, cmd.Stderr = compare.SingleThread(), os.Stderr
+	compare.Check(json.Unmarshal(compare.Must(cmd.Output()), &o))
+	return o
 }

@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -40,85 +41,49 @@ func main() { compare.Main(run) }
 
 const intervalSteps = 10_000
 
-func run(ctx context.Context) error {
+func run(ctx context.Context) {
 	var rows [][]string
-	for _, text := range strings.Split(*members, ",") {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return fmt.Errorf("-members: %w", err)
-		}
-		row := []string{text}
-		for _, measure := range []func(context.Context, string, int) ([]string, error){together, apart} {
-			cells, err := inFolder(ctx, n, measure)
-			if err != nil {
-				return err
-			}
-			row = append(row, cells...)
-		}
-		rows = append(rows, row)
+	for text := range strings.SplitSeq(*members, ",") {
+		n := compare.Must(strconv.Atoi(text))
+		rows = append(rows, slices.Concat([]string{text}, together(ctx, n), apart(ctx, n)))
 	}
-	return tracking.Table(os.Stdout, []string{"members", "one process: CPU ms a decision",
-		"processes: CPU ms a decision", "read calls", "files", "page: CPU ms", "page MB"}, rows)
-}
-
-// inFolder measures a population of n members in a temporary folder.
-func inFolder(ctx context.Context, n int,
-	measure func(context.Context, string, int) ([]string, error)) (cells []string, err error) {
-	folder, err := os.MkdirTemp("", "pbt_scale-*")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	return measure(ctx, folder, n)
+	compare.Check(tracking.Table(os.Stdout, []string{"members", "one process: CPU ms a decision",
+		"processes: CPU ms a decision", "read calls", "files", "page: CPU ms", "page MB"}, rows))
 }
 
 // options are a population of n synthetic members, whose learning rate and entropy bonus are tuned.
-func options(n int) (pbt.Options, error) {
+func options(n int) pbt.Options {
 	opt := pbt.Options{Members: n, IntervalSteps: intervalSteps, TotalSteps: int64(*intervals) * intervalSteps, Seed: 1,
 		Strategy: strategy.DefaultSampleFactory(),
 		Explore: explore.Mutation{Rate: 0.5, Rules: explore.Rules{"learning_rate": explore.MutateFloat,
 			"entropy_loss_scale": explore.MutateFloat}},
 		Sample: map[string]explore.Range{"learning_rate": {Low: 1e-5, High: 1e-2, Log: true},
 			"entropy_loss_scale": {Low: 1e-4, High: 1e-1, Log: true}}}
-	return simulate.Config{Options: opt, Model: simulate.Model{Landscapes: simulate.Landscapes(opt, 0.5, -0.3, 0.5),
-		Noise: 0.02, Luck: 0.2}}.Population()
+	return compare.Must(simulate.Config{Options: opt, Model: simulate.Model{
+		Landscapes: simulate.Landscapes(opt, 0.5, -0.3, 0.5), Noise: 0.02, Luck: 0.2}}.Population())
 }
 
-// together measures a population in one process.
-func together(ctx context.Context, folder string, n int) ([]string, error) {
-	opt, err := options(n)
-	if err != nil {
-		return nil, err
-	}
-	opt.Directory = folder
-	p, err := pbt.New(opt)
-	if err != nil {
-		return nil, err
-	}
+// together measures a population of n members in one process.
+func together(ctx context.Context, n int) []string {
+	opt := options(n)
+	opt.Directory = compare.Must(os.MkdirTemp("", "pbt_scale-*"))
+	defer os.RemoveAll(opt.Directory)
+	p := compare.Must(pbt.New(opt))
 	defer p.Close()
 	before := now()
-	if _, err := p.Train(ctx); err != nil {
-		return nil, err
-	}
+	compare.Must(p.Train(ctx))
 	decisions := n * *intervals
-	return []string{ms(now().since(before).cpu, float64(decisions))}, nil
+	return []string{ms(now().since(before).cpu, float64(decisions))}
 }
 
-// apart measures a population of processes.
-func apart(ctx context.Context, folder string, n int) ([]string, error) {
-	opt, err := options(n)
-	if err != nil {
-		return nil, err
-	}
+// apart measures a population of n processes.
+func apart(ctx context.Context, n int) []string {
+	folder := compare.Must(os.MkdirTemp("", "pbt_scale-*"))
+	defer os.RemoveAll(folder)
+	opt := options(n)
 	opt.Asynchronous = true
-	shared, err := workspace.OpenFolder(folder, n, workspace.FolderOptions{LeaseTTL: 24 * time.Hour})
-	if err != nil {
-		return nil, err
-	}
-	own, err := workspace.OpenFolder(folder, n, workspace.FolderOptions{LeaseTTL: 24 * time.Hour})
-	if err != nil {
-		return nil, err
-	}
+	shared := compare.Must(workspace.OpenFolder(folder, n, workspace.FolderOptions{LeaseTTL: 24 * time.Hour}))
+	own := compare.Must(workspace.OpenFolder(folder, n, workspace.FolderOptions{LeaseTTL: 24 * time.Hour}))
 	all := make([]*pbt.Population, n)
 	for i := range all {
 		place := pbt.ProcessOptions{Member: i, Store: shared, Slice: 1, Heartbeat: 23 * time.Hour,
@@ -126,9 +91,7 @@ func apart(ctx context.Context, folder string, n int) ([]string, error) {
 		if i == 0 {
 			place.Store = own
 		}
-		if all[i], err = pbt.Join(ctx, opt, place); err != nil {
-			return nil, err
-		}
+		all[i] = compare.Must(pbt.Join(ctx, opt, place))
 		defer all[i].Close()
 	}
 	var first usage
@@ -137,8 +100,8 @@ func apart(ctx context.Context, folder string, n int) ([]string, error) {
 		for i := range n {
 			at := (i + 1) % n // member 0 is the last in each interval: all others have published
 			before := now()
-			if _, err := all[at].Train(ctx); err != nil && !errors.Is(err, pbt.ErrYield) {
-				return nil, err
+			if _, err := all[at].Train(ctx); !errors.Is(err, pbt.ErrYield) {
+				compare.Check(err)
 			}
 			if used := now().since(before); at == 0 {
 				first.cpu, first.reads = first.cpu+used.cpu, first.reads+used.reads
@@ -146,22 +109,18 @@ func apart(ctx context.Context, folder string, n int) ([]string, error) {
 		}
 	}
 	turns := float64(*intervals)
-	files, err := countFiles(folder)
-	if err != nil {
-		return nil, err
-	}
+	files := 0
+	compare.Check(filepath.WalkDir(folder, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			files++
+		}
+		return err
+	}))
 	before := now()
-	h, err := journal.ReadHistory(folder)
-	if err != nil {
-		return nil, err
-	}
-	p, err := report.Of(h, report.Options{})
-	if err != nil {
-		return nil, err
-	}
-	text, err := json.Marshal(p)
+	page := compare.Must(report.Of(compare.Must(journal.ReadHistory(folder)), report.Options{}))
+	text := compare.Must(json.Marshal(page))
 	return []string{ms(first.cpu, turns), fmt.Sprintf("%.0f", first.reads/turns), fmt.Sprint(files),
-		ms(now().since(before).cpu, 1), fmt.Sprintf("%.3g", float64(len(text))/1e6)}, err
+		ms(now().since(before).cpu, 1), fmt.Sprintf("%.3g", float64(len(text))/1e6)}
 }
 
 // usage is what this process has used: CPU time, and calls that read.
@@ -185,16 +144,5 @@ func now() (u usage) {
 }
 
 func (u usage) since(b usage) usage { return usage{u.cpu - b.cpu, u.reads - b.reads} }
-
-// countFiles counts the files of a folder.
-func countFiles(folder string) (files int, err error) {
-	err = filepath.WalkDir(folder, func(_ string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
-			files++
-		}
-		return err
-	})
-	return files, err
-}
 
 func ms(d time.Duration, n float64) string { return fmt.Sprintf("%.3g", 1000*d.Seconds()/n) }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gorl-dev/gorl/benchmarks/internal/compare"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/aggregate"
 	"github.com/gorl-dev/gorl/tracking/plot"
@@ -28,31 +29,19 @@ type outcome struct {
 func (o outcome) last() float64 { return o.Curve[len(o.Curve)-1][1] }
 
 // compareLearning trains both sides in every simulator, prints a table and draws the curves.
-func compareLearning(ctx context.Context) error {
-	folder, err := os.MkdirTemp("", "gorl-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
+func compareLearning(ctx context.Context) {
+	folder := compare.Must(os.MkdirTemp("", "gorl-*"))
+	defer os.RemoveAll(folder)
 	program := filepath.Join(folder, "gorl")
-	if _, _, err := run(ctx, nil, "go", "build", "-o", program, "./cmd/gorl"); err != nil {
-		return err
-	}
+	run(ctx, nil, "go", "build", "-o", program, "./cmd/gorl")
 	var panels []plot.Panel
 	var rows [][]string
-	for _, simulator := range strings.Split(*simulators, ",") {
+	for simulator := range strings.SplitSeq(*simulators, ",") {
 		panel := plot.Panel{Title: fmt.Sprintf("%s, %d seeds", simulator, *seeds), XLabel: "timesteps",
 			YLabel: "return"}
 		var all [2][]outcome
 		for seed := 1; seed <= *seeds; seed++ {
-			mine, err := gorl(ctx, program, simulator, seed)
-			if err != nil {
-				return err
-			}
-			theirs, err := skrl(ctx, simulator, seed)
-			if err != nil {
-				return err
-			}
+			mine, theirs := gorl(ctx, program, simulator, seed), skrl(ctx, simulator, seed)
 			all[0], all[1] = append(all[0], mine), append(all[1], theirs)
 			rows = append(rows, []string{
 				simulator, strconv.Itoa(seed), fmt.Sprintf("%.4g", mine.last()), fmt.Sprintf("%.4g", theirs.last()),
@@ -64,10 +53,8 @@ func compareLearning(ctx context.Context) error {
 		panels = append(panels, panel)
 	}
 	header := []string{"simulator", "seed", "gorl", "skrl", "gorl, s (of all processors)", "skrl, s", "skrl / gorl"}
-	if err := tracking.Table(os.Stdout, header, rows); err != nil {
-		return err
-	}
-	return plot.WritePNG(*out, "Return of 100 training episodes: each seed, and the mean", panels, 2)
+	compare.Check(tracking.Table(os.Stdout, header, rows))
+	compare.Check(plot.WritePNG(*out, "Return of 100 training episodes: each seed, and the mean", panels, 2))
 }
 
 // curves returns a faint curve for each seed of a side, and their mean.
@@ -86,72 +73,55 @@ func curves(side string, seeds []outcome) (list []plot.Series) {
 
 // remembered returns what a run came to, which train finds out where it is not known. The file lies in the run's
 // folder.
-func remembered(path string, train func() (outcome, error)) (o outcome, err error) {
+func remembered(path string, train func() outcome) (o outcome) {
 	if text, err := os.ReadFile(path); err == nil {
-		return o, json.Unmarshal(text, &o)
+		compare.Check(json.Unmarshal(text, &o))
+		return o
 	}
-	if o, err = train(); err != nil {
-		return o, err
-	}
+	o = train()
 	if len(o.Curve) == 0 {
-		return o, fmt.Errorf("no episode ended in the run of %s", path)
+		compare.Check(fmt.Errorf("no episode ended in the run of %s", path))
 	}
-	text, err := json.Marshal(o)
-	if err != nil {
-		return o, err
-	}
-	return o, os.WriteFile(path, text, 0o644)
+	compare.Check(os.WriteFile(path, compare.Must(json.Marshal(o)), 0o644))
+	return o
 }
 
-func gorl(ctx context.Context, program, simulator string, seed int) (outcome, error) {
+func gorl(ctx context.Context, program, simulator string, seed int) outcome {
 	name := fmt.Sprintf("%s-%d", simulator, seed)
 	if *overlap {
 		name += "-overlap"
 	}
 	dir := filepath.Join(*runs, name)
-	return remembered(filepath.Join(dir, "outcome.json"), func() (o outcome, err error) {
-		if err = os.RemoveAll(dir); err != nil { // an interrupted run's time is not known
-			return o, err
-		}
-		example, _, err := run(ctx, nil, program, "train", "--example", simulator)
-		if err != nil {
-			return o, err
-		}
-		args := []string{"train", "--config", "-", "--quiet", "--out", *runs, "--name", name, "--seed",
-			strconv.Itoa(seed), "--set",
-			"environment.python=" + *interpreter, "--set", fmt.Sprintf("agent.overlap=%t", *overlap)}
+	return remembered(filepath.Join(dir, "outcome.json"), func() (o outcome) {
+		compare.Check(os.RemoveAll(dir)) // an interrupted run's time is not known
+		example, _ := run(ctx, nil, program, "train", "--example", simulator)
+		args := []string{"train", "--config", "-", "--quiet", "--out", *runs, "--name", name,
+			"--seed", strconv.Itoa(seed), "--set", "environment.python=" + *interpreter,
+			"--set", fmt.Sprintf("agent.overlap=%t", *overlap)}
 		if *timesteps > 0 {
 			args = append(args, "--timesteps", strconv.Itoa(*timesteps))
 		}
-		if _, o.duration, err = run(ctx, example, program, args...); err != nil {
-			return o, err
-		}
-		scalars, err := tracking.ReadRun(dir)
-		if err != nil {
-			return o, err
-		}
-		curve := plot.SeriesOf(scalars, "Episode / return")
+		_, o.duration = run(ctx, example, program, args...)
+		curve := plot.SeriesOf(compare.Must(tracking.ReadRun(dir)), "Episode / return")
 		for i := range curve.X {
 			o.Curve = append(o.Curve, [2]float64{curve.X[i], curve.Y[i]})
 		}
-		return o, nil
+		return o
 	})
 }
 
-func skrl(ctx context.Context, simulator string, seed int) (outcome, error) {
+func skrl(ctx context.Context, simulator string, seed int) outcome {
 	path := filepath.Join(*runs, fmt.Sprintf("%s-%d-skrl.json", simulator, seed))
-	return remembered(path, func() (o outcome, err error) {
+	return remembered(path, func() (o outcome) {
 		args := []string{"-W", "ignore", "-c", skrlPPO, simulator, strconv.Itoa(seed)}
 		if *timesteps > 0 {
 			args = append(args, strconv.Itoa(*timesteps))
 		}
-		text, took, err := run(ctx, nil, *interpreter, args...)
-		if err != nil {
-			return o, err
-		}
+		text, took := run(ctx, nil, *interpreter, args...)
 		text = bytes.TrimSpace(text)
-		err = json.Unmarshal(text[bytes.LastIndexByte(text, '\n')+1:], &o) // the simulator may have printed before
+		// The simulator may have printed before.
+		compare.Check(json.Unmarshal(text[bytes.LastIndexByte(text, '\n')+1:], &o))
 		o.duration = took
-		return o, err
+		return o
 	})
 }

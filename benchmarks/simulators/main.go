@@ -49,26 +49,28 @@ func defaultPython() string {
 }
 
 func main() {
-	compare.Main(func(ctx context.Context) error {
+	compare.Main(func(ctx context.Context) {
 		if *speed == "" {
-			return compareLearning(ctx)
+			compareLearning(ctx)
+		} else {
+			compareSpeed(ctx, *speed)
 		}
-		return compareSpeed(ctx, *speed)
 	})
 }
 
 // run runs a program on one compute thread and returns what it prints, and how long it took.
-func run(ctx context.Context, stdin []byte, name string, args ...string) (printed []byte, took duration, err error) {
+func run(ctx context.Context, stdin []byte, name string, args ...string) (printed []byte, took duration) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // gorl saves then
 	cmd.Env = compare.SingleThread()
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(stdin), os.Stderr
 	begin := time.Now()
-	if printed, err = cmd.Output(); err != nil {
-		return nil, took, fmt.Errorf("%v: %w", cmd.Args[:min(len(cmd.Args), 3)], err)
+	printed, err := cmd.Output()
+	if err != nil {
+		compare.Check(fmt.Errorf("%v: %w", cmd.Args[:min(len(cmd.Args), 3)], err))
 	}
 	return printed, duration{time.Since(begin).Seconds(), (cmd.ProcessState.UserTime() +
-		cmd.ProcessState.SystemTime()).Seconds()}, nil
+		cmd.ProcessState.SystemTime()).Seconds()}
 }
 
 // duration is how long a process took, its start included, in seconds: by the clock, and of all processors, with the

@@ -66,15 +66,11 @@ gorl-pbt replay --member 3 --out three.json runs/population`,
 			return err
 		}
 		if len(shapes) > 0 {
-			if _, err := fmt.Fprintln(cmd.OutOrStdout(),
-				"\nArchitectures are not replayed: an agent that trains by this "+
-					"schedule keeps the networks that it is given."); err != nil {
-				return err
-			}
+			fmt.Fprintln(cmd.OutOrStdout(), "\nArchitectures are not replayed: an agent that trains by this schedule "+
+				"keeps the networks that it is given.")
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "\n%d environment steps in all, founding seed %d. Written to %s.\n",
-			s.Steps,
-			s.Seed, *out)
+			s.Steps, s.Seed, *out)
 		return err
 	}
 	return c

@@ -14,8 +14,8 @@ import (
 // configured are the packages whose structs a run's file fills.
 var configured = []string{"agents", "agents/amp", "agents/ippo", "agents/ppo", "distributed", "envs/catalog",
 	"envs/classic", "envs/mujoco", "envs/wrappers", "envs/wrappers/gymnasium", "models", "pbt", "pbt/evolution",
-	"pbt/explore", "pbt/launch", "pbt/preset", "pbt/selfplay", "preprocessors", "schedulers", "tracking/trackers",
-	"trainers"}
+	"pbt/explore", "pbt/launch", "pbt/preset", "pbt/selfplay", "pbt/strategy", "preprocessors", "schedulers",
+	"tracking/trackers", "trainers"}
 
 // TestMeaningsMatchTheCode holds the file of comments that the commands show against the source.
 func TestMeaningsMatchTheCode(t *testing.T) {

@@ -2,6 +2,7 @@ package evolution
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 	"maps"
 	"math/rand/v2"
@@ -29,12 +30,22 @@ type editOptions struct {
 	Like map[string]string
 }
 
-// of returns a network's limits, which Mutations.Validate has checked.
-func (o editOptions) of(network string) Limits {
-	if l, own := o.NetworkLimits[cmp.Or(o.Like[network], network)]; own {
-		return l
+// editable is an agent whose networks are edited.
+type editable struct {
+	part
+	editOptions
+	architectures map[string]description.Architecture // of the networks that evolve
+}
+
+// limits returns a network's limits, which Mutations.Validate has checked.
+func (a editable) limits(network string) Limits {
+	network = cmp.Or(a.Like[network], network)
+	for _, name := range []string{a.prefix + network, network} {
+		if l, own := a.NetworkLimits[name]; own {
+			return l
+		}
 	}
-	return cmp.Or(o.Limits, DefaultLimits())
+	return cmp.Or(a.Limits, DefaultLimits())
 }
 
 // inOrder sorts networks for drawing random numbers: by name, with the policy in the place of "policy" whatever it is
@@ -81,73 +92,70 @@ func (e edited) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// lead returns what limits make of the edit for the policy. Where a limit turns the policy's edit into another one (an
+// lead returns what limits make of an edit of the policy. Where a limit turns the policy's edit into another one (an
 // added layer into added nodes), the other networks get that other edit, as AgileRL does it.
-func (e edit) lead(architectures map[string]description.Architecture, o editOptions) edit {
-	_, done, _ := e.apply(architectures[o.Policy], o.of(o.Policy))
+func (a editable) lead(e edit) edit {
+	_, done, _ := e.apply(a.architectures[a.Policy], a.limits(a.Policy))
 	return done
 }
 
-// editAll applies the edit, with the same numbers, to every network that has what it changes, each within its own
-// limits. Weights and moments follow as o.Preserve says; rng draws new weights.
-func editAll(architectures map[string]description.Architecture, snap *checkpoint.Snapshot, e edit, o editOptions,
-	rng *rand.Rand) (edited, error) {
+// all returns the edit, with the same numbers, for every network that has what it changes.
+func (a editable) all(e edit) map[string]edit {
 	edits := map[string]edit{}
-	for name, a := range architectures {
-		if e.fits(a) {
+	for name, shape := range a.architectures {
+		if e.fits(shape) {
 			edits[name] = e
 		}
 	}
-	return apply(architectures, snap, edits, o, rng)
+	return edits
 }
 
-// drawActivations gives every network another activation, drawn by rng from choices without the network's present one.
-// Networks with an entry in o.Like get the one drawn for the other network. A network that no choice is left for
-// stays as it is. Weights stay, and so do the optimizers' moments, unless o.Preserve is PreserveOverlap, which resets
+// drawActivations returns another activation for every network, drawn by rng from choices without the network's present
+// one. Networks with an entry in Like get the one drawn for the other network. A network that no choice is left for
+// stays as it is. Weights stay, and so do the optimizers' moments, unless Preserve is PreserveOverlap, which resets
 // optimizers. The network computes something else afterwards: this mutation preserves no function.
-func drawActivations(architectures map[string]description.Architecture, snap *checkpoint.Snapshot, choices []string,
-	o editOptions, rng *rand.Rand) (edited, error) {
+func (a editable) drawActivations(choices []string, rng *rand.Rand) map[string]edit {
 	edits := map[string]edit{}
-	for _, name := range o.inOrder(maps.Keys(architectures)) {
-		now, _ := description.ParseActivation(architectures[name].Activation)
+	for _, name := range a.inOrder(maps.Keys(a.architectures)) {
+		now, _ := description.ParseActivation(a.architectures[name].Activation)
 		others := slices.DeleteFunc(slices.Clone(choices), func(c string) bool {
 			f, _ := description.ParseActivation(c)
 			return f == now
 		})
-		if len(others) > 0 && o.Like[name] == "" {
+		if len(others) > 0 && a.Like[name] == "" {
 			edits[name] = edit{Kind: changeActivation, Activation: others[rng.IntN(len(others))]}
 		}
 	}
-	for name, other := range o.Like {
+	for name, other := range a.Like {
 		if edit, ok := edits[other]; ok {
 			edits[name] = edit
 		}
 	}
-	return apply(architectures, snap, edits, o, rng)
+	return edits
 }
 
-// apply applies at most one edit to each network: to its architecture within its limits, then to its arrays.
-func apply(architectures map[string]description.Architecture, snap *checkpoint.Snapshot, edits map[string]edit,
-	o editOptions, rng *rand.Rand) (edited, error) {
-	out := edited{maps.Clone(architectures), snap, map[string]edit{}, o.Policy}
-	arrays := snap.Arrays
-	for _, name := range o.inOrder(maps.Keys(edits)) {
-		from := architectures[name]
-		to, done, different := edits[name].apply(from, o.of(name))
+// apply applies at most one edit to each network: to its architecture within its limits, then to its arrays. Weights
+// and moments follow as Preserve says; rng draws new weights.
+func (a editable) apply(edits map[string]edit, rng *rand.Rand) (edited, error) {
+	out := edited{maps.Clone(a.architectures), a.snap, map[string]edit{}, a.Policy}
+	arrays := a.snap.Arrays
+	for _, name := range a.inOrder(maps.Keys(edits)) {
+		from := a.architectures[name]
+		to, done, different := edits[name].apply(from, a.limits(name))
 		if !different {
 			continue
 		}
 		var err error
-		if arrays, err = rewire(arrays, layout.Parameter(name, ""), from, to, done, o.Preserve, rng); err != nil {
-			return edited{}, err
+		if arrays, err = rewire(arrays, layout.Parameter(name, ""), from, to, done, a.Preserve, rng); err != nil {
+			return edited{}, fmt.Errorf("%s%w", a.title(), err)
 		}
 		out.Architectures[name], out.Done[name] = to, done
 	}
 	if len(out.Done) == 0 {
 		return out, nil
 	}
-	out.Snapshot = changed(snap, arrays, out.Architectures)
-	if o.Preserve == PreserveOverlap {
+	out.Snapshot = changed(a.snap, arrays, out.Architectures)
+	if a.Preserve == PreserveOverlap {
 		out.Snapshot = resetOptimizers(out.Snapshot)
 	}
 	return out, nil

@@ -114,5 +114,6 @@ func TestEditAgents(t *testing.T) {
 func editNetworks(all map[string]description.Architecture, snap *checkpoint.Snapshot, e edit,
 	o editOptions) (edited, error) {
 	o.Policy = layout.Policy
-	return editAll(all, snap, e.lead(all, o), o, random(3))
+	a := editable{part{"", snap}, o, all}
+	return a.apply(a.all(a.lead(e)), random(3))
 }

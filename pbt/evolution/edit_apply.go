@@ -187,23 +187,19 @@ func (e edit) applyToPicture(p *description.Part, l Limits, usual string) (done 
 // are at least −shift, and elu and relu are the identity above zero. Only leaky_relu has no least value: it is below −1
 // if its own input is below −100, and the layer damps what it passes on there.
 func identityAfter(before string) (activation string, shift float64) {
-	f, _ := description.ParseActivation(before)
-	switch f {
+	switch f, _ := description.ParseActivation(before); f {
 	case "identity", "relu":
 		return before, 0
 	case "leaky_relu":
 		return before, 1
-	case "sigmoid", "softplus":
-		return "elu", 0
-	case "gelu": // at least −0.17
-		return "elu", 0.25
-	case "silu": // at least −0.28
-		return "elu", 0.5
-	case "selu": // at least −1.76
-		return "elu", 2
+	default:
+		return "elu", shifts[f]
 	}
-	return "elu", 1 // elu, tanh and softsign are at least −1
 }
+
+// shifts are those of other activations, whose least values are 0, −0.17, −0.28, −1, and −1.76 of selu.
+var shifts = map[string]float64{"sigmoid": 0, "softplus": 0, "gelu": 0.25, "silu": 0.5, "elu": 1, "tanh": 1,
+	"softsign": 1, "selu": 2}
 
 // randomEdit draws an edit as AgileRL does, for the policies of one or several agents: with probability newLayer one of
 // the head's layer edits, otherwise one of all node edits, each uniformly. It returns the index of the policy that the

@@ -61,15 +61,9 @@ func NewEvolver(m Mutations, r Registry, snap *checkpoint.Snapshot, values map[s
 			e.edits.Like[g.Name] = g.Like
 		}
 	}
-	for _, name := range slices.Clone(leaders) {
-		for _, p := range parts {
-			if p.prefix != "" {
-				leaders = append(leaders, p.prefix+name)
-			}
-		}
-	}
 	for _, name := range slices.Sorted(maps.Keys(m.NetworkLimits)) {
-		if !slices.Contains(leaders, name) { // a network that is like another has the other's limits
+		// A network that is like another has the other's limits.
+		if _, own := owner(parts, name); !slices.Contains(leaders, own) {
 			reason := fmt.Sprintf("want one of the registry's networks, %q", leaders)
 			return nil, &config.Error{Prefix: "evolution", Path: "Mutations.NetworkLimits", Given: name, Reason: reason,
 				Nearest: config.Nearest(name, leaders)}
@@ -207,39 +201,37 @@ func (e *Evolver) noise(snap *checkpoint.Snapshot, rng *rand.Rand) (*checkpoint.
 		if e.mutations.Strict {
 			noisy = resetOptimizers(noisy)
 		}
-		next[i] = e.registry.settle(noisy)
+		next[i] = settled(noisy)
 		counts = append(counts, fmt.Sprintf("%s%d", p.title(), len(names)))
 	}
 	what := fmt.Sprintf("%s(%s of the policy's matrices)", kindParameters, strings.Join(counts, ", "))
 	return joined(snap, parts, next), what, nil
 }
 
-// edit changes the architecture or the activation (by kind) of the networks in the registry's groups; shared networks
-// follow afterwards. It is drawn over the policies of all agents, and for one agent, whose other networks follow. Under
-// Strict all agents get an edit of the architecture.
+// edit changes the architecture or the activation (by kind) of the networks in the registry's groups. It is drawn over
+// the policies of all agents, and for one agent, whose other networks follow. Under Strict all agents get an edit of the
+// architecture. A network that has nothing of the kind stays as it is.
 //
 // An edit that limits forbid changes nothing, but under Strict it still resets the optimizers: AgileRL rebuilds those
 // of all agents after every mutation of networks.
 func (e *Evolver) edit(snap *checkpoint.Snapshot, kind string, rng *rand.Rand) (*checkpoint.Snapshot, string, error) {
 	parts := partsOf(snap)
-	all := make([]map[string]description.Architecture, len(parts)) // that evolve, by agent and network
-	policies := make([]description.Architecture, len(parts))
+	agents, policies := make([]editable, len(parts)), make([]description.Architecture, len(parts))
 	for i, p := range parts {
 		recorded, err := p.architectures()
 		if err != nil {
 			return nil, "", err
 		}
-		all[i] = map[string]description.Architecture{}
+		agents[i] = editable{p, e.edits, map[string]description.Architecture{}}
 		for _, g := range e.registry.Groups {
 			if a, ok := recorded[g.Name]; ok {
-				all[i][g.Name] = a
+				agents[i].architectures[g.Name] = a
 			}
 		}
-		policies[i] = all[i][e.edits.Policy]
+		policies[i] = agents[i].architectures[e.edits.Policy]
 	}
-	done := make([]edited, len(parts))
+	edits := make([]map[string]edit, len(parts)) // by agent and network
 	which, what := 0, kindActivation
-	var err error
 	if kind == kindActivation {
 		if agent, _ := parts[0].snap.Values[layout.Agent].(string); e.mutations.Strict && agent == "PPO" {
 			return snap, kindNone + " (AgileRL does not change PPO's activation)", nil
@@ -247,23 +239,27 @@ func (e *Evolver) edit(snap *checkpoint.Snapshot, kind string, rng *rand.Rand) (
 		if len(parts) > 1 {
 			which = rng.IntN(len(parts))
 		}
-		done[which], err = drawActivations(all[which], parts[which].snap, e.mutations.ActivationSelection,
-			e.editsOf(parts[which]), rng)
+		edits[which] = agents[which].drawActivations(e.mutations.ActivationSelection, rng)
 	} else {
 		var drawn edit
 		which, drawn = randomEdit(policies, rng, e.mutations.NewLayerProb)
-		what = drawn.String()
-		done, err = e.editAgents(parts, all, which, drawn, rng)
-	}
-	if err != nil {
-		return nil, "", fmt.Errorf("%s%w", parts[which].title(), err)
+		what, drawn = drawn.String(), agents[which].lead(drawn)
+		for i, a := range agents {
+			if i == which || e.mutations.Strict {
+				edits[i] = a.all(drawn)
+			}
+		}
 	}
 	next := map[int]*checkpoint.Snapshot{}
 	var texts []string
-	for i, p := range parts {
-		if len(done[i].Done) > 0 {
-			next[i] = e.registry.settle(done[i].Snapshot)
-			texts = append(texts, p.title()+done[i].String())
+	for i, a := range agents {
+		done, err := a.apply(edits[i], rng)
+		if err != nil {
+			return nil, "", err
+		}
+		if len(done.Done) > 0 {
+			next[i] = settled(done.Snapshot)
+			texts = append(texts, a.title()+done.String())
 		}
 	}
 	for i, p := range parts {
@@ -275,34 +271,4 @@ func (e *Evolver) edit(snap *checkpoint.Snapshot, kind string, rng *rand.Rand) (
 		texts = []string{fmt.Sprintf("%s (%s%s would go beyond the limits)", kindNone, parts[which].title(), what)}
 	}
 	return joined(snap, parts, next), strings.Join(texts, "; "), nil
-}
-
-// editAgents carries out an edit that was drawn for the policy of one agent: in that agent's networks, under Strict in
-// those of all agents. A network that has nothing of the kind stays as it is.
-func (e *Evolver) editAgents(parts []part, all []map[string]description.Architecture, which int, x edit,
-	rng *rand.Rand) ([]edited, error) {
-	done := make([]edited, len(parts))
-	x = x.lead(all[which], e.editsOf(parts[which]))
-	var err error
-	for i, p := range parts {
-		if err == nil && (i == which || e.mutations.Strict) {
-			done[i], err = editAll(all[i], p.snap, x, e.editsOf(p), rng)
-		}
-	}
-	return done, err
-}
-
-// editsOf returns the options of edits of one agent: the limits of its networks under its own names.
-func (e *Evolver) editsOf(p part) editOptions {
-	o := e.edits
-	if p.prefix == "" {
-		return o
-	}
-	o.NetworkLimits = maps.Clone(o.NetworkLimits)
-	for name, l := range e.edits.NetworkLimits {
-		if own, ok := strings.CutPrefix(name, p.prefix); ok {
-			o.NetworkLimits[own] = l
-		}
-	}
-	return o
 }

@@ -15,30 +15,25 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// handmade is a snapshot of a custom agent: an actor and a critic with architectures, each with a target, two
-// optimizers and a rollout in progress.
+// handmade is a snapshot of a custom agent: an actor and a critic with architectures, two optimizers and a rollout in
+// progress.
 func handmade(t *testing.T) (*checkpoint.Snapshot, Registry) {
 	t.Helper()
 	a := must.Get(description.NewArchitecture(spaces.NewBox(-1, 1, 3), nil, 0, []int{8, 8}, "tanh"))(t)
 	snap, tree := checkpoint.NewSnapshot(), map[string]any{}
 	for _, own := range []string{"actor", "critic"} {
-		tree[own], tree["target_"+own] = a.Values(), a.Values()
+		tree[own] = a.Values()
 		rename := strings.NewReplacer("policy/", own+"/", "optimizer/", own+"_adam/")
 		for name, array := range arraysOf(t, network(t, a, 1, nil)) {
 			snap.Arrays[rename.Replace(name)] = array
-			if strings.HasPrefix(name, "policy/") {
-				snap.Arrays["target_"+rename.Replace(name)] = array
-			}
 		}
 	}
 	snap.Arrays["rollout/rewards"] = checkpoint.ArrayFloat32([]int64{5, 2}, make([]float32, 10))
 	snap.Values = map[string]any{"architectures": tree, "rollout_steps": int64(5),
 		"optimizer_steps": map[string]any{"actor_adam": int64(7), "critic_adam": int64(7)}}
 	return snap, Registry{
-		Groups: []NetworkGroup{{Name: "actor", Shared: []string{"target_actor"}, Policy: true},
-			{Name: "critic", Shared: []string{"target_critic"}}},
-		Optimizers: []OptimizerConfig{{"actor_adam", []string{"actor"}, "lr_actor"},
-			{"critic_adam", []string{"critic"}, "lr_critic"}},
+		Groups:          []NetworkGroup{{Name: "actor", Policy: true}, {Name: "critic"}},
+		Optimizers:      []OptimizerConfig{{"actor_adam", "lr_actor"}, {"critic_adam", "lr_critic"}},
 		Hyperparameters: []string{"lr_actor", "lr_critic", "batch_size"},
 	}
 }
@@ -46,7 +41,7 @@ func handmade(t *testing.T) (*checkpoint.Snapshot, Registry) {
 var handmadeValues = map[string]float64{"lr_actor": 1e-3, "lr_critic": 1e-2, "batch_size": 64, "tau": 0.005}
 
 func only(set func(m *Mutations)) Mutations {
-	m := Mutations{NewLayerProb: 0.2}
+	m := Mutations{Probabilities: Probabilities{NewLayerProb: 0.2}}
 	set(&m)
 	return m
 }
@@ -59,7 +54,7 @@ func evolver(t *testing.T, m Mutations) (*Evolver, pbt.Candidate) {
 }
 
 // evolve checks what holds for every mutation: the candidate given is not changed, the same numbers give the same
-// result, targets are copies, and everything fits together.
+// result, and everything fits together.
 func evolve(t *testing.T, e *Evolver, in pbt.Candidate, seed uint64) (pbt.Candidate, string) {
 	t.Helper()
 	before := agenttest.Through(t, in.Snapshot)
@@ -87,15 +82,8 @@ func evolve(t *testing.T, e *Evolver, in pbt.Candidate, seed uint64) (pbt.Candid
 	return out, what
 }
 
-func checkShared(t *testing.T, s *checkpoint.Snapshot, what string) {
+func checkRollout(t *testing.T, s *checkpoint.Snapshot, what string) {
 	t.Helper()
-	for _, network := range []string{"actor", "critic"} {
-		tree := s.Values["architectures"].(map[string]any)
-		if !reflect.DeepEqual(layout.Below(s, network), layout.Below(s, "target_"+network)) ||
-			!reflect.DeepEqual(tree[network], tree["target_"+network]) {
-			t.Errorf("%s: the target of %s is another", what, network)
-		}
-	}
 	if s.Values["rollout_steps"] != int64(0) || len(layout.Below(s, "rollout")) > 0 {
 		t.Errorf("%s: a rollout of other weights goes on", what)
 	}
@@ -112,7 +100,7 @@ func TestArchitectureOfCustomAgent(t *testing.T) {
 			must.Is(t, out.Snapshot, in.Snapshot, "the snapshot after %s", what)
 			continue
 		}
-		checkShared(t, out.Snapshot, what)
+		checkRollout(t, out.Snapshot, what)
 		all, _ := Architectures(out.Snapshot)
 		if !all["actor"].Equal(all["critic"]) {
 			t.Errorf("%s leads to %v and %v", what, all["actor"], all["critic"])
@@ -137,7 +125,7 @@ func TestOptimizersOfCustomAgent(t *testing.T) {
 			kind, _, noise := strings.Cut(what, "(")
 			seen[kind] = true
 			if noise {
-				checkShared(t, out.Snapshot, what)
+				checkRollout(t, out.Snapshot, what)
 			}
 			if _, drawn := evolve(t, &other, in, seed); drawn != what {
 				differ++
@@ -157,7 +145,7 @@ func TestOptimizersOfCustomAgent(t *testing.T) {
 
 // Weights are relative, and before training something happens.
 func TestDraw(t *testing.T) {
-	m := Mutations{NoMutation: 2, Architecture: 1, Parameters: 1}
+	m := Mutations{Probabilities: Probabilities{NoMutation: 2, Architecture: 1, Parameters: 1}}
 	counts := map[string]int{}
 	rng := random(3)
 	for range 4000 {

@@ -94,7 +94,8 @@ func ExampleNewEvolver() {
 	snap.Values["architectures"] = map[string]any{"actor": shape.Values()}
 
 	registry := evolution.Registry{Groups: []evolution.NetworkGroup{{Name: "actor", Policy: true}}}
-	e, err := evolution.NewEvolver(evolution.Mutations{Architecture: 1, NewLayerProb: 1,
+	e, err := evolution.NewEvolver(evolution.Mutations{
+		Probabilities: evolution.Probabilities{Architecture: 1, NewLayerProb: 1},
 		Limits: evolution.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: 2, MaxNodes: 8, MinLatent: 1,
 			MaxLatent: 8}}, registry, snap, nil)
 	if err != nil {

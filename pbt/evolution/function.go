@@ -196,9 +196,8 @@ func (w *wiring) passOn(layers map[string]matrix, name, out, like string, output
 		for i := range outputs {
 			weight.data[i*weight.cols+(i*side+side/2)*side+side/2], bias.data[i] = 1, float32(shift)
 		}
-		shifts := zeros(layers[out+".weight"].cols, 1, form{vector: true})
-		shifts.fill(func() float32 { return float32(shift) })
-		layers[out+".bias"] = layers[out+".bias"].plus(layers[out+".weight"].times(shifts), -1)
+		shifts := slices.Repeat([]float32{float32(shift)}, layers[out+".weight"].cols)
+		layers[out+".bias"] = layers[out+".bias"].plusProduct(-1, layers[out+".weight"], shifts)
 	} else {
 		weight.fill(w.begin(layers[like+".weight"], nil))
 		bias.fill(w.begin(layers[like+".bias"], nil))
@@ -220,12 +219,16 @@ func (w *wiring) bypass(layers map[string]matrix, last, out string, c descriptio
 	inner, bias, outer := layers[last+".weight"], layers[last+".bias"], layers[out+".weight"]
 	product := zeros(outer.rows, from[0]*from[1]*from[2], form{})
 	if w.holds == values {
-		slope, offset := tangent(c.Activation)
-		reaches := zeros(outer.cols, 1, form{vector: true})
-		for i := range reaches.data {
-			reaches.data[i] = slope*bias.data[i/(to[1]*to[2])] + offset
+		slope, offset := float32(1), float32(0)
+		f, _ := description.ParseActivation(c.Activation)
+		if line, ok := tangents[f]; ok {
+			slope, offset = line[0], line[1]
 		}
-		layers[out+".bias"] = layers[out+".bias"].plus(outer.times(reaches), 1)
+		reaches := make([]float32, outer.cols)
+		for i := range reaches {
+			reaches[i] = slope*bias.data[i/(to[1]*to[2])] + offset
+		}
+		layers[out+".bias"] = layers[out+".bias"].plusProduct(1, outer, reaches)
 		sums := make([]float64, product.cols)
 		for r := range outer.rows {
 			clear(sums)
@@ -242,17 +245,8 @@ func (w *wiring) bypass(layers map[string]matrix, last, out string, c descriptio
 	delete(layers, last+".bias")
 }
 
-// tangent returns the straight line that stands for an activation when its layer is dropped: the tangent at zero for
-// smooth ones whose tangent is not the identity, and the identity for all others, which include those of added layers.
-func tangent(activation string) (slope, offset float32) {
-	f, _ := description.ParseActivation(activation)
-	switch f {
-	case "sigmoid":
-		return 0.25, 0.5
-	case "softplus":
-		return 0.5, math.Ln2
-	case "gelu", "silu":
-		return 0.5, 0
-	}
-	return 1, 0
-}
+// tangents are the straight lines, slope and offset, that stand for activations when their layers are dropped: the
+// tangent at zero of smooth ones whose tangent is not the identity. The identity stands for all others, which include
+// those of added layers.
+var tangents = map[string][2]float32{"sigmoid": {0.25, 0.5}, "softplus": {0.5, math.Ln2}, "gelu": {0.5, 0},
+	"silu": {0.5, 0}}

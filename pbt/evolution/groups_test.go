@@ -122,7 +122,7 @@ func TestGroupEdits(t *testing.T) {
 				after := must.Get(Architectures(next))(t)
 				for network, was := range before {
 					is := after[network]
-					limits := e.edits.of(network)
+					limits := editable{editOptions: e.edits}.limits(network)
 					if own, ok := c.limits[strings.Split(network, ".")[1]]; ok {
 						limits = own
 					}

@@ -94,27 +94,16 @@ func (m matrix) withoutColumns(drop []int) matrix {
 	return m.transposed().withoutRows(drop).transposed()
 }
 
-// times returns the matrix product m·o. It adds in float64, so that rounding stays below what a test of the preserved
-// function can see.
-func (m matrix) times(o matrix) matrix {
-	out := zeros(m.rows, o.cols, o.form)
-	for r := range m.rows {
-		for c := range o.cols {
-			var sum float64
-			for k := range m.cols {
-				sum += float64(m.at(r, k)) * float64(o.at(k, c))
-			}
-			out.data[r*out.cols+c] = float32(sum)
-		}
-	}
-	return out
-}
-
-// plus returns m + scale·o.
-func (m matrix) plus(o matrix, scale float32) matrix {
+// plusProduct returns the vector m + scale·w·x. It adds in float64, so that rounding stays below what a test of the
+// preserved function can see.
+func (m matrix) plusProduct(scale float32, w matrix, x []float32) matrix {
 	out := matrix{m.rows, m.cols, slices.Clone(m.data), m.form}
-	for i, x := range o.data {
-		out.data[i] += scale * x
+	for r := range w.rows {
+		var sum float64
+		for k, v := range x {
+			sum += float64(w.at(r, k)) * float64(v)
+		}
+		out.data[r] += scale * float32(sum)
 	}
 	return out
 }

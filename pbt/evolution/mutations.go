@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -17,23 +16,8 @@ import (
 // weights. It has the settings of AgileRL's class of this name. The yaml tags are keys of the section mutation of a
 // manifest.
 type Mutations struct {
-	// NoMutation is the relative weight of leaving a member as it is. A larger one lets members train undisturbed more
-	// often. Like the other weights it is 0 or more, and one of them must be above 0.
-	NoMutation float64 `yaml:"-"`
-	// Architecture is the relative weight of an edit of the networks: a layer or nodes more or fewer. Raise it to
-	// search for the size of networks; 0 fixes them.
-	Architecture float64 `yaml:"-"`
-	// Parameters is the relative weight of noise on the policy's weights. It moves a population off a plateau and
-	// costs most members some fitness; keep it small where tournaments are small.
-	Parameters float64 `yaml:"-"`
-	// Activation is the relative weight of another activation for all networks. This changes what they compute, so
-	// members must learn again; give it a weight where generations are long enough for that.
-	Activation float64 `yaml:"-"`
-	// RLHP is the relative weight of another value for one hyperparameter.
-	RLHP float64 `yaml:"-"`
-	// NewLayerProb is the probability that an edit of the architecture adds or removes a layer; otherwise it adds or
-	// removes nodes. Raise it to search among depths rather than widths.
-	NewLayerProb float64 `yaml:"-"`
+	// Probabilities are the relative weights of the ways to mutate.
+	Probabilities `yaml:"probabilities"`
 	// Hyperparameters are those that RLHP mutates, by name (also AgileRL's), with their bounds. Default: the
 	// learning rates ([DefaultHyperparameters]). In IPPO and MAPPO each is of one group, "speaker.learning_rate";
 	// "learning_rate" stands for those of all groups.
@@ -66,13 +50,41 @@ type Mutations struct {
 	Strict bool `yaml:"-"`
 }
 
+// Probabilities are relative weights of 0 or more, one of them above 0. The yaml tags are the keys of the section
+// mutation.probabilities of a manifest.
+type Probabilities struct {
+	// NoMutation is the relative weight of no mutation.
+	//
+	// A larger one trains undisturbed more often.
+	NoMutation float64 `yaml:"no_mut" config:"min=0"`
+	// Architecture is the relative weight of an edit of the networks: a layer or nodes more or fewer; 0 fixes them.
+	//
+	// Raise it to search for the size of networks.
+	Architecture float64 `yaml:"arch_mut" config:"min=0"`
+	// NewLayerProb is the probability that such an edit changes layers rather than nodes.
+	//
+	// Raise it to search among depths rather than widths.
+	NewLayerProb float64 `yaml:"new_layer" config:"min=0,max=1"`
+	// Parameters is the relative weight of noise on the policy's weights.
+	//
+	// Noise moves a population off a plateau and costs most members some fitness. Keep the weight small if tournaments
+	// are small.
+	Parameters float64 `yaml:"params_mut" config:"min=0"`
+	// Activation is the relative weight of another activation for all networks.
+	//
+	// Another activation changes what networks compute, so members must learn again. Give it a weight if generations
+	// are long enough for that.
+	Activation float64 `yaml:"act_mut" config:"min=0"`
+	// RLHP is the relative weight of another value for one hyperparameter.
+	RLHP float64 `yaml:"rl_hp_mut" config:"min=0"`
+}
+
 // DefaultMutations returns AgileRL's defaults: no mutation 0.4; architecture, parameters and hyperparameters 0.2 each;
 // activation 0; new layers 0.2; noise 0.1.
 func DefaultMutations() Mutations {
 	return Mutations{
-		NoMutation: 0.4, Architecture: 0.2, Parameters: 0.2, Activation: 0, RLHP: 0.2, NewLayerProb: 0.2,
-		MutationSD:          0.1,
-		ActivationSelection: []string{"relu", "elu", "gelu"}, Preserve: PreserveFunction,
+		Probabilities: Probabilities{NoMutation: 0.4, Architecture: 0.2, Parameters: 0.2, RLHP: 0.2, NewLayerProb: 0.2},
+		MutationSD:    0.1, ActivationSelection: []string{"relu", "elu", "gelu"}, Preserve: PreserveFunction,
 	}
 }
 
@@ -97,45 +109,23 @@ const (
 	kindRLHP         = "rl_hp"
 )
 
-// weighted is a way to mutate with its field of [Mutations].
-type weighted struct {
-	field, kind string
-	weight      float64
-}
+// kinds are in the order in which draw adds up their weights. Another order would change what a seed draws.
+var kinds = []string{kindNone, kindArchitecture, kindParameters, kindActivation, kindRLHP}
 
-// weights lists the ways in the order in which draw adds them up. Another order would change what a seed draws.
-func (m Mutations) weights() []weighted {
-	return []weighted{
-		{"NoMutation", kindNone, m.NoMutation},
-		{"Architecture", kindArchitecture, m.Architecture},
-		{"Parameters", kindParameters, m.Parameters},
-		{"Activation", kindActivation, m.Activation},
-		{"RLHP", kindRLHP, m.RLHP},
-	}
+// weights are those of kinds.
+func (p Probabilities) weights() []float64 {
+	return []float64{p.NoMutation, p.Architecture, p.Parameters, p.Activation, p.RLHP}
 }
 
 // Validate checks everything that can be checked without a member. The error joins all problems.
 func (m Mutations) Validate() error {
 	m = m.withDefaults()
-	var problems []error
+	problems := []error{config.Check(m, "evolution: Mutations")}
 	wrong := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf("evolution: Mutations."+format, args...))
 	}
-	sum := 0.0
-	for _, w := range m.weights() {
-		if !(w.weight >= 0) || math.IsInf(w.weight, 0) {
-			wrong("%s is %v; give a finite weight of 0 or more", w.field, w.weight)
-		}
-		sum += w.weight
-	}
-	if sum == 0 {
+	if slices.Max(m.weights()) == 0 {
 		problems = append(problems, errors.New("evolution: all weights of mutations are 0; make one of them greater"))
-	}
-	if !(m.NewLayerProb >= 0 && m.NewLayerProb <= 1) {
-		wrong("NewLayerProb is %v; give a probability", m.NewLayerProb)
-	}
-	if !(m.MutationSD > 0) || math.IsInf(m.MutationSD, 0) {
-		wrong("MutationSD is %v; give a number above 0, usually 0.1", m.MutationSD)
 	}
 	for _, name := range m.ActivationSelection {
 		if _, err := description.ParseActivation(name); err != nil {
@@ -144,10 +134,6 @@ func (m Mutations) Validate() error {
 	}
 	if m.Activation > 0 && len(m.ActivationSelection) == 0 {
 		wrong("ActivationSelection is empty, but Activation is %v; give activations to choose from", m.Activation)
-	}
-	known := []string{string(PreserveFunction), string(PreserveOverlap)}
-	if !slices.Contains(known, string(m.Preserve)) {
-		wrong("Preserve is %q; give one of %q%s", m.Preserve, known, config.Hint(string(m.Preserve), known))
 	}
 	if err := cmp.Or(m.Limits, DefaultLimits()).check(); err != nil {
 		wrong("Limits: %w", err)
@@ -165,21 +151,21 @@ func (m Mutations) Validate() error {
 func (m Mutations) draw(rng *rand.Rand, first bool) string {
 	weights := m.weights()
 	if first {
-		weights = weights[1:]
+		weights[0] = 0
 	}
 	sum := 0.0
-	for _, w := range weights {
-		sum += w.weight
+	for _, weight := range weights {
+		sum += weight
 	}
 	u, last := rng.Float64()*sum, kindNone
-	for _, w := range weights {
-		if w.weight > 0 {
-			last = w.kind
+	for i, weight := range weights {
+		if weight > 0 {
+			last = kinds[i]
 		}
-		if u < w.weight {
+		if u < weight {
 			break
 		}
-		u -= w.weight
+		u -= weight
 	}
 	return last
 }

@@ -32,14 +32,13 @@ type Registry struct {
 	Hyperparameters []string
 }
 
-// NetworkGroup is a network that is trained, with the networks that are copies of it.
+// NetworkGroup is a network that evolves.
 type NetworkGroup struct {
 	// Name is the network's name in snapshots: "actor" for arrays such as "actor/head.0.weight".
 	Name string
-	// Shared are networks with the same weights, such as target networks: after a mutation they are copies of this one.
-	Shared []string
 	// Like is another group whose architecture this one always has, with weights of its own, as AMP's second critic
-	// has the value network's. It gets the other's edits, activation and limits. Empty for none.
+	// has the value network's. It gets the other's edits, activation and limits. Empty for none. A target network is
+	// like the network that it follows; the trainee copies the weights in Restore.
 	Like string
 	// Policy marks the network that leads: edits are drawn for it, and noise is put on its weights.
 	Policy bool
@@ -49,8 +48,6 @@ type NetworkGroup struct {
 type OptimizerConfig struct {
 	// Name is the optimizer's name in snapshots.
 	Name string
-	// Networks are those that it trains.
-	Networks []string
 	// LearningRate is the hyperparameter that holds its learning rate. Under Strict a mutation of that resets the
 	// optimizer. Empty if there is none.
 	LearningRate string
@@ -74,19 +71,19 @@ func RegistryOf(snap *checkpoint.Snapshot) (Registry, error) {
 		}
 		r.Groups = append(r.Groups, g)
 	}
-	optimizers := layout.OptimizersIn(snap)
-	for _, name := range optimizers {
+	for _, name := range layout.OptimizersIn(snap) {
 		o := OptimizerConfig{Name: name, LearningRate: layout.LearningRate}
 		if own, ok := strings.CutSuffix(name, "_optimizer"); ok && slices.Contains(networks, own) { // the discriminator
-			o.Networks, o.LearningRate = []string{own}, own+"_learning_rate"
-		} else { // the common one trains the networks that have none of their own
-			o.Networks = slices.DeleteFunc(slices.Clone(networks), func(n string) bool {
-				return slices.Contains(optimizers, n+"_optimizer")
-			})
+			o.LearningRate = own + "_learning_rate"
 		}
 		r.Optimizers = append(r.Optimizers, o)
 	}
 	return r, nil
+}
+
+// group returns the index of the first group with a name, -1 if there is none.
+func (r Registry) group(name string) int {
+	return slices.IndexFunc(r.Groups, func(g NetworkGroup) bool { return g.Name == name })
 }
 
 // policy returns the name of the network that leads, which a valid registry has.
@@ -119,27 +116,22 @@ func (p *problems) add(format string, args ...any) {
 	*p = append(*p, fmt.Errorf("evolution: registry: "+format, args...))
 }
 
-// Validate checks what can be checked without a member: names are given once, exactly one group is the policy's, Like
-// names another group that leads, and optimizers train networks of the groups. The error joins all problems.
+// Validate checks what can be checked without a member: names are given once, exactly one group is the policy's, and Like
+// names another group that leads. The error joins all problems.
 func (r Registry) Validate() error {
 	var wrong problems
-	policies, seen := 0, map[string]bool{}
-	for _, g := range r.Groups {
+	policies := 0
+	for at, g := range r.Groups {
 		if g.Policy {
 			policies++
 		}
-		for _, name := range append([]string{g.Name}, g.Shared...) {
-			switch {
-			case name == "" || strings.Contains(name, "/"):
-				wrong.add("a network is named %q; give the name before the first slash of its arrays", name)
-			case seen[name]:
-				wrong.add("the network %q is named twice", name)
-			}
-			seen[name] = true
+		switch {
+		case g.Name == "" || strings.Contains(g.Name, "/"):
+			wrong.add("a network is named %q; give the name before the first slash of its arrays", g.Name)
+		case r.group(g.Name) < at:
+			wrong.add("the network %q is named twice", g.Name)
 		}
-	}
-	for _, g := range r.Groups {
-		i := slices.IndexFunc(r.Groups, func(o NetworkGroup) bool { return o.Name == g.Like })
+		i := r.group(g.Like)
 		if g.Like != "" && (i < 0 || r.Groups[i].Like != "" || g.Policy) {
 			wrong.add("the network %q is like %q; that must be another group, which is like no other, and the "+
 				"policy leads", g.Name, g.Like)
@@ -148,24 +140,12 @@ func (r Registry) Validate() error {
 	if policies != 1 {
 		wrong.add("%d of %d groups are the policy's; mark exactly one", policies, len(r.Groups))
 	}
-	names, networks := map[string]bool{}, slices.Sorted(maps.Keys(seen))
-	for _, o := range r.Optimizers {
-		if o.Name == "" || names[o.Name] {
-			wrong.add("an optimizer is named %q; every one needs a name of its own", o.Name)
-		}
-		names[o.Name] = true
-		for _, n := range o.Networks {
-			if !seen[n] {
-				wrong.add("the optimizer %q trains %q, which is in no group%s", o.Name, n, config.Hint(n, networks))
-			}
-		}
-	}
 	return errors.Join(wrong...)
 }
 
-// Check compares the registry with the snapshot of a member: everything that the registry names exists
-// there, shared networks have the shapes of those that they follow, and every network with an architecture is in a
-// group. The error joins all problems, with the nearest name for one that does not exist.
+// Check compares the registry with the snapshot of a member: everything that the registry names exists there, and every
+// network with an architecture is in a group. The error joins all problems, with the nearest name for one that does not
+// exist.
 func (r Registry) Check(snap *checkpoint.Snapshot, hyperparameters map[string]float64) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -183,12 +163,11 @@ func (r Registry) Check(snap *checkpoint.Snapshot, hyperparameters map[string]fl
 // check is Check for one agent.
 func (r Registry) check(snap *checkpoint.Snapshot, hyperparameters map[string]float64) error {
 	var wrong problems
-	known, seen := layout.NetworksIn(snap), map[string]bool{}
+	known := layout.NetworksIn(snap)
 	recorded := layout.Map(snap.Values, layout.Architectures)
 	architectures, _ := Architectures(snap) // none where one of them cannot be read
 	for _, g := range r.Groups {
-		own := layout.Below(snap, g.Name)
-		if seen[g.Name] = true; len(own) == 0 {
+		if len(layout.Below(snap, g.Name)) == 0 {
 			wrong.add("members have no network %q: their snapshots have %q%s", g.Name, known,
 				config.Hint(g.Name, known))
 		}
@@ -196,16 +175,10 @@ func (r Registry) check(snap *checkpoint.Snapshot, hyperparameters map[string]fl
 		if recorded != nil && g.Like != "" && (len(like.Parts) == 0 || !a.Equal(like)) {
 			wrong.add("the network %q is to be like %q, but its architecture is another", g.Name, g.Like)
 		}
-		for _, shared := range g.Shared {
-			seen[shared] = true
-			if !sameShapes(own, layout.Below(snap, shared)) {
-				wrong.add("the network %q is shared with %q, but its arrays are others", shared, g.Name)
-			}
-		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(recorded)) {
-		if !seen[name] {
-			wrong.add("the network %q has an architecture and is in no group; name it, as a group or as shared", name)
+		if r.group(name) < 0 {
+			wrong.add("the network %q has an architecture and is in no group; give it one", name)
 		}
 	}
 	optimizers, settings := layout.OptimizersIn(snap), slices.Sorted(maps.Keys(hyperparameters))
@@ -222,12 +195,4 @@ func (r Registry) check(snap *checkpoint.Snapshot, hyperparameters map[string]fl
 		wrong = append(wrong, missing(name, settings))
 	}
 	return errors.Join(wrong...)
-}
-
-// sameShapes reports whether two networks have arrays of the same names, types and shapes.
-func sameShapes(a, b map[string]checkpoint.Array) bool {
-	return len(a) > 0 && maps.EqualFunc(a, b, func(x, y checkpoint.Array) bool {
-		return x.DType == y.DType &&
-			slices.Equal(x.Shape, y.Shape)
-	})
 }

@@ -152,30 +152,12 @@ func resetOptimizers(snap *checkpoint.Snapshot, names ...string) *checkpoint.Sna
 	return out
 }
 
-// settle completes a snapshot of mutated networks for the registry: networks that are shared become copies of the one
-// that they follow, weights and architecture, and a rollout in progress is dropped, because it was collected by the
-// policy before.
-func (r Registry) settle(snap *checkpoint.Snapshot) *checkpoint.Snapshot {
+// settled returns a snapshot of mutated networks without a rollout in progress, which the policy before collected.
+func settled(snap *checkpoint.Snapshot) *checkpoint.Snapshot {
+	if _, ok := snap.Values[layout.RolloutSteps]; !ok {
+		return snap
+	}
 	out := changed(snap, maps.Clone(snap.Arrays), nil)
-	tree := maps.Clone(layout.Map(snap.Values, layout.Architectures))
-	for _, g := range r.Groups {
-		for _, shared := range g.Shared {
-			for name := range layout.Below(snap, shared) {
-				delete(out.Arrays, layout.Parameter(shared, name))
-			}
-			for name, a := range layout.Below(snap, g.Name) {
-				out.Arrays[layout.Parameter(shared, name)] = a
-			}
-			if own, ok := tree[g.Name]; ok {
-				tree[shared] = own
-			}
-		}
-	}
-	if tree != nil {
-		out.Values[layout.Architectures] = tree
-	}
-	if _, ok := out.Values[layout.RolloutSteps]; ok {
-		layout.DropRollout(out)
-	}
+	layout.DropRollout(out)
 	return out
 }

@@ -1,6 +1,7 @@
 package evolution
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -36,20 +37,15 @@ func (s *Settings) Dict() map[string]any {
 		delete(full, key)
 	}
 	mutation, selection := full["mutation"].(map[string]any), full["selection_strategy"].(map[string]any)
-	if len(s.manifest.Mutation.Hyperparameters) == 0 {
-		delete(mutation, "rl_hp_selection") // those that the agent has, then
-	}
 	if selection["n_individuals_per_subpopulation"] == 0 {
 		delete(selection, "n_individuals_per_subpopulation")
 	}
 	for _, section := range []map[string]any{full, mutation, selection, full["training"].(map[string]any)} {
 		maps.DeleteFunc(section, func(_ string, v any) bool {
-			list, ok := v.([]any)
-			return v == nil || ok && len(list) == 0
+			list, isList := v.([]any)
+			dict, isDict := v.(map[string]any)
+			return v == nil || isList && len(list) == 0 || isDict && len(dict) == 0
 		})
-	}
-	if s.Network == nil {
-		delete(full, "network")
 	}
 	return full
 }
@@ -75,28 +71,9 @@ type manifest struct {
 }
 
 type mutationSection struct {
-	Probabilities probabilities `yaml:"probabilities"`
-	Mutations     `yaml:",inline"`
+	Mutations `yaml:",inline"`
 	// RandSeed is the seed if the file has no key `seed`.
 	RandSeed *int64 `yaml:"rand_seed" config:"min=0"`
-}
-
-// probabilities are relative weights; the fields of [Mutations] say more.
-type probabilities struct {
-	// None is the relative weight of no mutation.
-	//
-	// A larger one trains undisturbed more often.
-	None float64 `yaml:"no_mut" config:"min=0"`
-	// Architecture is the relative weight of an edit of the networks; 0 fixes them.
-	Architecture float64 `yaml:"arch_mut" config:"min=0"`
-	// NewLayer is the probability that such an edit changes layers rather than nodes.
-	NewLayer float64 `yaml:"new_layer" config:"min=0,max=1"`
-	// Parameters is the relative weight of noise on the policy's weights.
-	Parameters float64 `yaml:"params_mut" config:"min=0"`
-	// Activation is the relative weight of another activation.
-	Activation float64 `yaml:"act_mut" config:"min=0"`
-	// RLHP is the relative weight of another value for a hyperparameter.
-	RLHP float64 `yaml:"rl_hp_mut" config:"min=0"`
 }
 
 // trainingSection is the section training; [Options] say more.
@@ -150,19 +127,11 @@ type trainingSection struct {
 	HPO bool `yaml:"hpo"`
 }
 
-// target returns what ends training early, nil for nothing.
-func (t trainingSection) target() *pbt.Target {
-	if t.Target == nil {
-		return nil
-	}
-	return &pbt.Target{Figure: *t.Target, Generations: t.TargetGenerations}
-}
-
 // options returns the section as options.
 func (t trainingSection) options() Options {
 	return Options{
 		Options: pbt.Options{Members: t.PopulationSize, TotalSteps: t.MaxSteps, IntervalSteps: t.EvoSteps,
-			Measure: pbt.Measure{EvaluationEpisodes: t.EvalLoop}, Target: t.target(),
+			Measure:   pbt.Measure{EvaluationEpisodes: t.EvalLoop},
 			Diversify: t.PreTrainingMutation, Objective: t.Objective, Directory: t.Directory, Parallel: t.Parallel,
 			ProgressSteps: t.ProgressSteps},
 		EvalSteps: t.EvalSteps, Checkpoint: t.Checkpoint, CheckpointPath: t.CheckpointPath,
@@ -170,15 +139,8 @@ func (t trainingSection) options() Options {
 	}
 }
 
-// aliases are the names of AgileRL's classes and trainers, and of older manifests.
+// aliases are the names of AgileRL's trainers, and of older manifests.
 var aliases = map[string]config.Alias{
-	"mutation.no_mutation":     {Key: "mutation.probabilities.no_mut"},
-	"mutation.architecture":    {Key: "mutation.probabilities.arch_mut"},
-	"mutation.new_layer_prob":  {Key: "mutation.probabilities.new_layer"},
-	"mutation.parameters":      {Key: "mutation.probabilities.params_mut"},
-	"mutation.activation":      {Key: "mutation.probabilities.act_mut"},
-	"mutation.rl_hp":           {Key: "mutation.probabilities.rl_hp_mut"},
-	"mutation.hp_config":       {Key: "mutation.rl_hp_selection"},
 	"training.population_size": {Key: "training.pop_size"},
 	"training.target":          {Key: "training.target_score"},
 	"training.checkpoint":      {Key: "training.checkpoint_steps"},
@@ -186,8 +148,7 @@ var aliases = map[string]config.Alias{
 }
 
 // FromYAML reads a manifest as AgileRL's are: the sections mutation, selection_strategy, training and network, with
-// AgileRL's keys and defaults, also under the names of AgileRL's classes. The sections algorithm and environment are
-// handed through. gorl adds the keys strict and seed; in mutation activation_selection, preserve and mutate_elite; in
+// AgileRL's keys and defaults. The sections algorithm and environment are handed through. gorl adds the keys strict and seed; in mutation activation_selection, preserve and mutate_elite; in
 // training target_generations, pre_training_mutation (default true), objective, directory, parallel and progress_steps.
 //
 // Hyperparameters in rl_hp_selection go by gorl's names or by AgileRL's (lr, gamma, ...), also of one group of IPPO and
@@ -209,14 +170,17 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 	if err := config.Merge(&f, dict, config.Options{Prefix: "evolution", Aliases: aliases}); err != nil {
 		return nil, err
 	}
-	if t := f.Training; t.TargetGenerations != 0 && t.Target == nil {
-		return nil, fmt.Errorf("evolution: target_generations is %d; give a target_score for it to wait with, or "+
-			"leave it out", t.TargetGenerations)
-	}
 	s := &Settings{Options: f.Training.options(), Algorithm: f.Algorithm, Environment: f.Environment}
 	o := &s.Options
-	if f.Strict && o.Target != nil && o.Target.Generations == 0 {
-		o.Target.Generations = 100 // AgileRL's
+	switch t := f.Training; {
+	case t.Target != nil:
+		o.Target = &pbt.Target{Figure: *t.Target, Generations: t.TargetGenerations}
+		if f.Strict {
+			o.Target.Generations = cmp.Or(t.TargetGenerations, 100) // AgileRL's
+		}
+	case t.TargetGenerations != 0:
+		return nil, fmt.Errorf("evolution: target_generations is %d; give a target_score for it to wait with, or "+
+			"leave it out", t.TargetGenerations)
 	}
 	if err := errors.Join(f.mutations(s), f.selection(s), f.network(s)); err != nil {
 		return nil, err
@@ -232,28 +196,19 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 }
 
 func init() {
-	m := manifestDefaults()
+	m, others := manifestDefaults(), map[string][]string{"multi_frequency": {"n_open"},
+		"training": {"population_size", "target", "checkpoint"}}
 	for name, defaults := range map[string]any{"mutation": m.Mutation, "training": m.Training,
 		"network": networkDefaults(), "tournament": tournamentDefaults(), "multi_frequency": multiFrequencyDefaults()} {
-		others := []string{}
-		for alias := range aliases {
-			if key, ok := strings.CutPrefix(alias, name+"."); ok {
-				others = append(others, key)
-			}
-		}
-		if name == "multi_frequency" {
-			others = append(others, "n_open")
-		}
-		config.Declare("evolution", name, defaults, others...)
+		config.Declare("evolution", name, defaults, others[name]...)
 	}
 }
 
 func manifestDefaults() manifest {
 	d := DefaultMutations()
-	p := probabilities{d.NoMutation, d.Architecture, d.NewLayerProb, d.Parameters, d.Activation, d.RLHP}
 	d.Preserve = "" // it depends on strict
 	return manifest{
-		Mutation: mutationSection{Probabilities: p, Mutations: d},
+		Mutation: mutationSection{Mutations: d},
 		Training: trainingSection{PopulationSize: 4, MaxSteps: 1_000_000, EvoSteps: 10_000, EvalLoop: 1,
 			PreTrainingMutation: true, HPO: true},
 	}
@@ -262,8 +217,8 @@ func manifestDefaults() manifest {
 // agilerl are AgileRL's names of PPO's settings that may change while gorl's agents train, with gorl's.
 var agilerl = map[string]string{
 	"lr": "learning_rate", "gamma": "discount_factor", "gae_lambda": "gae_lambda", "clip_coef": "ratio_clip",
-	"ent_coef": "entropy_loss_scale",
-	"vf_coef":  "value_loss_scale", "max_grad_norm": "grad_norm_clip", "target_kl": "kl_threshold",
+	"ent_coef": "entropy_loss_scale", "vf_coef": "value_loss_scale", "max_grad_norm": "grad_norm_clip",
+	"target_kl": "kl_threshold",
 }
 
 // fixed are settings that AgileRL mutates and that gorl's agents take only when they are built.
@@ -272,30 +227,25 @@ var fixed = []string{"batch_size", "learn_step", "update_epochs", "num_minibatch
 // mutations completes s.Options.Mutations and the seed from the section mutation. Hyperparameters that gorl's agents
 // cannot change become notes.
 func (f *manifest) mutations(s *Settings) error {
-	m, p := f.Mutation.Mutations, f.Mutation.Probabilities
-	m.NoMutation, m.Architecture, m.NewLayerProb = p.None, p.Architecture, p.NewLayer
-	m.Parameters, m.Activation, m.RLHP, m.Strict = p.Parameters, p.Activation, p.RLHP, f.Strict
-	m.Hyperparameters = nil
+	m := f.Mutation.Mutations
+	m.Hyperparameters, m.Strict = nil, f.Strict
 	own := slices.Concat(explore.AgentSettings(), f.known)
 	var problems []error
 	for _, key := range slices.Sorted(maps.Keys(f.Mutation.Hyperparameters)) {
 		given := f.Mutation.Hyperparameters[key]
-		short := key // without a group of IPPO or MAPPO: "lr" of "speaker.lr"
+		group, short := "", key // "speaker." and "lr" of "speaker.lr" in IPPO and MAPPO
 		if !strings.HasPrefix(key, "env.") {
-			short = key[strings.LastIndex(key, ".")+1:]
+			dot := strings.LastIndex(key, ".") + 1
+			group, short = key[:dot], key[dot:]
 		}
 		name, ok := agilerl[short]
-		if slices.Contains(own, short) {
-			name, ok = short, true
-		}
-		name = strings.TrimSuffix(key, short) + name
-		if slices.Contains(own, key) {
+		name = group + name
+		switch {
+		case slices.Contains(own, key) || slices.Contains(own, short):
 			name, ok = key, true
-		}
-		if slices.Contains(fixed, short) && !ok {
-			s.Notes = append(s.Notes,
-				fmt.Sprintf("mutation.rl_hp_selection.%s does nothing: it cannot change while gorl's agents train",
-					key))
+		case slices.Contains(fixed, short):
+			s.Notes = append(s.Notes, fmt.Sprintf(
+				"mutation.rl_hp_selection.%s does nothing: it cannot change while gorl's agents train", key))
 			continue
 		}
 		if _, twice := m.Hyperparameters[name]; !ok || twice {
@@ -314,12 +264,7 @@ func (f *manifest) mutations(s *Settings) error {
 		}
 		m.Hyperparameters[name] = given
 	}
-	s.Options.Seed = 42
-	for _, seed := range []*int64{f.Mutation.RandSeed, f.Seed} {
-		if seed != nil {
-			s.Options.Seed = *seed
-		}
-	}
+	s.Options.Seed = *cmp.Or(f.Seed, f.Mutation.RandSeed, new(int64(42)))
 	s.Options.Mutations = &m
 	return errors.Join(append(problems, m.Validate())...)
 }

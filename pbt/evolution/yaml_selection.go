@@ -1,6 +1,8 @@
 package evolution
 
 import (
+	"cmp"
+
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -8,21 +10,12 @@ import (
 // tournamentSection is the section selection_strategy, unless strategy is multi_frequency.
 type tournamentSection struct {
 	// Strategy is the way to select.
-	Strategy string `yaml:"strategy" config:"oneof=tournament|multi_frequency"`
-	// Size is the number of members in a tournament.
-	//
-	// A larger one selects harder and loses diversity sooner.
-	Size int `yaml:"tournament_size" config:"min=1"`
-	// Elitism keeps the best member in its place. Without it a mutation may lose the best.
-	Elitism bool `yaml:"elitism"`
-	// EvalLoop is the number of last fitnesses whose mean ranks a member.
-	//
-	// More are less noisy and react later.
-	EvalLoop int `yaml:"eval_loop" config:"min=1"`
+	Strategy            string `yaml:"strategy" config:"oneof=tournament|multi_frequency"`
+	strategy.Tournament `yaml:",inline"`
 }
 
 func tournamentDefaults() tournamentSection {
-	return tournamentSection{Strategy: "tournament", Size: 2, Elitism: true, EvalLoop: 1}
+	return tournamentSection{"tournament", strategy.DefaultTournament()}
 }
 
 // multiFrequencySection is the section selection_strategy where strategy is multi_frequency.
@@ -65,10 +58,8 @@ func (f *manifest) selection(s *Settings) error {
 	x := tournamentDefaults()
 	err := config.Under("evolution", "selection_strategy", config.Merge(&x, f.Selection, config.Options{}))
 	f.Selection = config.Dict(x)
-	s.Options.Strategy = strategy.Tournament{
-		TournamentSize: x.Size, Elitism: x.Elitism, EvalLoop: x.EvalLoop, MutateElite: f.Mutation.MutateElite,
-		Strict: f.Strict,
-	}
+	x.MutateElite, x.Tournament.Strict = f.Mutation.MutateElite, f.Strict
+	s.Options.Strategy = x.Tournament
 	return err
 }
 
@@ -95,15 +86,10 @@ func (f *manifest) multiFrequency(s *Settings) error {
 		if err != nil {
 			return err
 		}
-		pick := func(given *int, usual int) int {
-			if given != nil {
-				return *given
-			}
-			return usual
-		}
-		m.Winners, m.Survivors, m.Open = pick(x.Winners, b.Winners), pick(x.Survivors, b.Survivors),
-			pick(x.Open, b.Open)
-		m.Losers = pick(x.Losers, max(0, *members/x.Subpopulations-m.Winners-m.Survivors-m.Open)) // the rest
+		m.Winners, m.Survivors, m.Open = *cmp.Or(x.Winners, &b.Winners), *cmp.Or(x.Survivors, &b.Survivors),
+			*cmp.Or(x.Open, &b.Open)
+		rest := max(0, *members/x.Subpopulations-m.Winners-m.Survivors-m.Open)
+		m.Losers = *cmp.Or(x.Losers, &rest)
 	}
 	s.Options.Strategy = m
 	return m.ValidateMembers(*members)

@@ -57,8 +57,8 @@ func TestFromYAML(t *testing.T) {
 			Strategy: strategy.MultiFrequency{Subpopulations: 2, Ratios: []int{1, 4}, Winners: 2, Open: 2, Losers: 4,
 				EvalLoop: 1}},
 		Checkpoint: 5000, SaveElite: true, ElitePath: "out/elite",
-		Mutations: &Mutations{NoMutation: 0.3, Architecture: 0.1, NewLayerProb: 0.5, Parameters: 0.15, Activation: 0.05,
-			RLHP: 0.4, MutationSD: 0.2, MutateElite: true, ActivationSelection: []string{"relu", "elu", "gelu"},
+		Mutations: &Mutations{Probabilities: Probabilities{NoMutation: 0.3, Architecture: 0.1, NewLayerProb: 0.5,
+			Parameters: 0.15, Activation: 0.05, RLHP: 0.4}, MutationSD: 0.2, MutateElite: true, ActivationSelection: []string{"relu", "elu", "gelu"},
 			Limits: limits,
 			Hyperparameters: HyperparameterConfig{
 				"learning_rate":      {Min: 1e-4, Max: 0.01},
@@ -101,11 +101,11 @@ network:
 	must.Is(t, a.String(), "3→lstm[48]→[64] relu", "the architecture")
 }
 
-func TestFromYAMLNamesOfClasses(t *testing.T) {
+func TestFromYAMLOlderNames(t *testing.T) {
 	o := must.Get(FromYAML([]byte(`
 strict: true
 seed: 5
-mutation: {no_mutation: 1, architecture: 2, parameters: 3, activation: 4, rl_hp: 5, new_layer_prob: 0.6, rand_seed: 9}
+mutation: {rand_seed: 9}
 tournament_selection: {tournament_size: 3, elitism: false, eval_loop: 2}
 training: {population_size: 5, target: 1, hpo: true}
 `)))(t).Options
@@ -113,8 +113,8 @@ training: {population_size: 5, target: 1, hpo: true}
 		Options: pbt.Options{Members: 5, TotalSteps: 1_000_000, IntervalSteps: 10_000, Seed: 5, Diversify: true,
 			Measure: pbt.Measure{EvaluationEpisodes: 1}, Target: &pbt.Target{Figure: 1, Generations: 100},
 			Strategy: strategy.Tournament{TournamentSize: 3, EvalLoop: 2, Strict: true}},
-		Mutations: &Mutations{NoMutation: 1, Architecture: 2, Parameters: 3, Activation: 4, RLHP: 5, NewLayerProb: 0.6,
-			Strict: true, MutationSD: 0.1, ActivationSelection: []string{"relu", "elu", "gelu"}},
+		Mutations: &Mutations{Probabilities: DefaultMutations().Probabilities, Strict: true, MutationSD: 0.1,
+			ActivationSelection: []string{"relu", "elu", "gelu"}},
 	}, o)
 	o = must.Get(FromYAML([]byte("training: {hpo: false}")))(t).Options
 	if o.Strategy != (strategy.Never{}) || o.Diversify {
@@ -144,7 +144,7 @@ func TestFromYAMLRefuses(t *testing.T) {
 
 func FuzzFromYAML(f *testing.F) {
 	f.Add([]byte(example))
-	f.Add([]byte("strict: true\nmutation: {no_mutation: 1}\n"))
+	f.Add([]byte("strict: true\nmutation: {probabilities: {no_mut: 1}}\n"))
 	f.Add([]byte("selection_strategy: {strategy: multi_frequency, n_subpopulations: 0}\ntraining: {pop_size: 9}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := FromYAML(data, "horizon")

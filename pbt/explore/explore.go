@@ -68,12 +68,10 @@ func AtMost(a, b string) Constraint {
 func AgentSettings() []string {
 	return []string{
 		"bounds_loss_scale", "discount_factor", "discriminator_grad_norm_clip", "discriminator_gradient_penalty_scale",
-		"discriminator_learning_rate",
-		"discriminator_logit_regularization_scale", "discriminator_loss_scale", "discriminator_weight_decay_scale",
-		"diversity_loss_scale", "encoder_loss_scale", "encoder_reward_scale",
+		"discriminator_learning_rate", "discriminator_logit_regularization_scale", "discriminator_loss_scale",
+		"discriminator_weight_decay_scale", "diversity_loss_scale", "encoder_loss_scale", "encoder_reward_scale",
 		"entropy_loss_scale", "gae_lambda", "grad_norm_clip", "kl_threshold", "learning_rate", "ratio_clip",
 		"replay_admission_probability", "schedule_kl_threshold", "style_reward_scale", "task_reward_scale",
-		"value_clip",
-		"value_loss_scale",
+		"value_clip", "value_loss_scale",
 	}
 }

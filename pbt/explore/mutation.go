@@ -146,19 +146,6 @@ func (m Mutation) withDefaults() Mutation {
 	return m
 }
 
-// Clone returns a copy that is independent of the maps and slices of m, which the caller may go on to change.
-func (m Mutation) Clone() Mutation {
-	m.Rules, m.Bounds, m.Parameters = maps.Clone(m.Rules), maps.Clone(m.Bounds), maps.Clone(m.Parameters)
-	for key, p := range m.Parameters {
-		p.Choices = slices.Clone(p.Choices)
-		if p.Default != nil {
-			p.Default = new(*p.Default)
-		}
-		m.Parameters[key] = p
-	}
-	return m
-}
-
 // inside brings a value within the bounds by reflecting it on scale s, where Outside says so, or by taking the bound.
 // It clamps in either case, as reflecting rounds.
 func (p Parameter) inside(v float64, s scale) float64 {
@@ -263,22 +250,20 @@ func NewRule(name string, apply func(value float64, in RuleInput) float64) Rule 
 // factor first and the direction second.
 var (
 	// MutateFloat divides or multiplies by a factor drawn from ChangeRange.
-	MutateFloat Rule = &rule{name: "mutate_float", apply: mutateFloat, scale: logScale, check: noStep}
+	MutateFloat = own(rule{name: "mutate_float", apply: mutateFloat, scale: logScale, check: noStep})
 	// MutateDiscount does what MutateFloat does to one minus the value, by 1.1 to 1.2.
-	MutateDiscount Rule = &rule{name: "mutate_discount", apply: mutateDiscount, natural: [2]float64{0, 1},
-		scale: oneMinus, check: noStep}
+	MutateDiscount = own(rule{name: "mutate_discount", apply: mutateDiscount, natural: [2]float64{0, 1},
+		scale: oneMinus, check: noStep})
 	// MutateFloatMin1 does what MutateFloat does, and stays at least 1.
-	MutateFloatMin1 Rule = &rule{name: "mutate_float_min_1", apply: mutateFloat, natural: [2]float64{1, math.Inf(1)},
-		scale: logScale, check: noStep}
+	MutateFloatMin1 = own(rule{name: "mutate_float_min_1", apply: mutateFloat, natural: [2]float64{1, math.Inf(1)},
+		scale: logScale, check: noStep})
 	// MutateEpsClip does what MutateFloat does, within [0.01, 0.3].
-	MutateEpsClip Rule = &rule{name: "mutate_eps_clip", apply: mutateFloat, natural: [2]float64{0.01, 0.3},
-		scale: logScale, check: noStep}
+	MutateEpsClip = own(rule{name: "mutate_eps_clip", apply: mutateFloat, natural: [2]float64{0.01, 0.3},
+		scale: logScale, check: noStep})
 	// MutateMiniEpochs adds or subtracts 1, within [1, 8].
-	MutateMiniEpochs Rule = &rule{name: "mutate_mini_epochs", apply: mutateMiniEpochs, natural: [2]float64{1, 8},
-		whole: true, check: noStep}
+	MutateMiniEpochs = own(rule{name: "mutate_mini_epochs", apply: mutateMiniEpochs, natural: [2]float64{1, 8},
+		whole: true, check: noStep})
 )
-
-var isaacRules = []Rule{MutateFloat, MutateDiscount, MutateFloatMin1, MutateEpsClip, MutateMiniEpochs}
 
 // mutateFloat draws the factor uniformly from ChangeRange, then divides or multiplies.
 func mutateFloat(value float64, in RuleInput) float64 {

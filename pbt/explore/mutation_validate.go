@@ -84,12 +84,11 @@ func checkKey(where, key string, hyperparameters []string) error {
 	if slices.ContainsFunc(hyperparameters, func(name string) bool { return matches(key, name) }) {
 		return nil
 	}
+	wrong := "names hyperparameter %q, which members do not have"
 	if strings.HasSuffix(key, "*") {
-		return fmt.Errorf("pbt: %s has the pattern %q, which matches no hyperparameter of the members: %s", where, key,
-			config.Among(key, hyperparameters))
+		wrong = "has the pattern %q, which matches no hyperparameter of the members"
 	}
-	return fmt.Errorf("pbt: %s names hyperparameter %q, which members do not have: %s", where, key,
-		config.Among(key, hyperparameters))
+	return fmt.Errorf("pbt: %s "+wrong+": %s", where, key, config.Among(key, hyperparameters))
 }
 
 // lookup finds the entry of a name or of the longest pattern that matches it. closeness is 0 if there is none,

@@ -100,14 +100,14 @@ func (p Parameter) resample(u Uniform, whole bool) float64 {
 	switch r := p.Sample; {
 	case r == Range{}:
 		return p.Choices[index(u, len(p.Choices))]
-	case whole && !r.Log:
-		low, high := math.Ceil(r.Low/p.step()), math.Floor(r.High/p.step())
-		return p.step() * min(low+math.Floor(u.Float64()*(high-low+1)), high)
-	case whole:
-		low, high := math.Ceil(r.Low/p.step()), math.Floor(r.High/p.step())
-		return p.step() * min(max(math.Round(r.Draw(u)/p.step()), low), high)
-	default:
+	case !whole:
 		return r.Draw(u)
+	default:
+		low, high := math.Ceil(r.Low/p.step()), math.Floor(r.High/p.step())
+		if r.Log {
+			return p.step() * min(max(math.Round(r.Draw(u)/p.step()), low), high)
+		}
+		return p.step() * min(low+math.Floor(u.Float64()*(high-low+1)), high)
 	}
 }
 

@@ -84,9 +84,9 @@ func TestRulesStayInside(t *testing.T) {
 			})
 		}
 	}
-	for _, r := range slices.Concat(isaacRules, sampleFactoryRules, gorlRules) {
-		if !seen[r.Name()] {
-			t.Errorf("rule %v is not tried", r)
+	for _, name := range RuleNames() {
+		if !seen[name] && name != "mutate_by_ten" { // which is an example's
+			t.Errorf("rule %s is not tried", name)
 		}
 	}
 }

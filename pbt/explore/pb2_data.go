@@ -134,22 +134,14 @@ func vector(keys []string, values map[string]float64) ([]float64, bool) {
 
 // base returns the member with exactly the given hyperparameters, now or before its latest decision. Of several it
 // returns the one with the best objective, and if there is none, the best of all members.
-func (d learned) base(values []float64) (best standing) {
-	found := false
-	look := func(list []standing, any bool) {
-		for _, s := range list {
-			if (any || slices.Equal(s.values, values)) && (!found || s.score > best.score) {
-				best, found = s, true
-			}
+func (d learned) base(values []float64) standing {
+	same := func(list []standing) []standing {
+		return slices.DeleteFunc(slices.Clone(list), func(s standing) bool { return !slices.Equal(s.values, values) })
+	}
+	for _, list := range [][]standing{same(d.before), same(d.after), slices.Concat(d.before, d.after)} {
+		if len(list) > 0 {
+			return slices.MaxFunc(list, func(a, b standing) int { return cmp.Compare(a.score, b.score) })
 		}
 	}
-	look(d.before, false)
-	if !found {
-		look(d.after, false)
-	}
-	if !found {
-		look(d.before, true)
-		look(d.after, true)
-	}
-	return best
+	return standing{}
 }

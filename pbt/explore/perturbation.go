@@ -71,7 +71,7 @@ func (p Perturbation) parameter(key string) (Parameter, bool) {
 
 // Validate checks the perturbation against the hyperparameters there are.
 func (p Perturbation) Validate(hyperparameters []string) error {
-	p = p.withDefaults()
+	p.Factors = cmp.Or(p.Factors, [2]float64{1.2, 0.8})
 	if r := p.ResampleProbability; !(r >= 0 && r <= 1) {
 		return fmt.Errorf("pbt: Perturbation.ResampleProbability is %v; give a probability from 0 to 1", r)
 	}
@@ -106,7 +106,7 @@ func (p Perturbation) Validate(hyperparameters []string) error {
 // numbers (not where Strict is set) a third one rounds. Below ResampleProbability, and, without a second thought, where
 // the value is none of the choices, one more number resamples the value.
 func (p Perturbation) Apply(values map[string]float64, u Uniform) map[string]float64 {
-	p = p.withDefaults()
+	p.Factors = cmp.Or(p.Factors, [2]float64{1.2, 0.8})
 	changed := maps.Clone(values)
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		q, ok := p.parameter(key)
@@ -161,10 +161,4 @@ func (p Perturbation) explore(q Parameter, value float64, u Uniform) float64 {
 		up := factor > 1 == (value >= 0)
 		return q.inside(moveWhole(value, v, q.step(), up, u), linear)
 	}
-}
-
-// withDefaults fills in Factors if they are zero.
-func (p Perturbation) withDefaults() Perturbation {
-	p.Factors = cmp.Or(p.Factors, [2]float64{1.2, 0.8})
-	return p
 }

@@ -21,10 +21,10 @@ import (
 // registry has the rules by name. Populations may be built in several goroutines.
 var registry sync.Map
 
-func init() {
-	for _, r := range slices.Concat(isaacRules, sampleFactoryRules, gorlRules) {
-		registry.Store(r.Name(), r)
-	}
+// own returns one of the package's rules, which files then know.
+func own(r rule) Rule {
+	registry.Store(r.name, &r)
+	return &r
 }
 
 // RegisterRule makes a rule known to files by its name; programs use the value itself. It is an error to register a
@@ -63,11 +63,8 @@ func init() {
 //   - neighbour: below one half the one before in Choices, else the one after, at an end the only neighbour; one that
 //     is not among them becomes any of them. Draws one number.
 func RegisterRule(r Rule) error {
-	if r == nil || r.Name() == "" {
+	if made, ok := r.(*rule); r == nil || r.Name() == "" || ok && made.apply == nil {
 		return errors.New("pbt: a rule needs a name and a function; make it with explore.NewRule")
-	}
-	if own, ok := r.(*rule); ok && own.apply == nil {
-		return fmt.Errorf("pbt: rule %q has no function; give explore.NewRule one", r.Name())
 	}
 	if _, known := registry.LoadOrStore(r.Name(), r); known {
 		return fmt.Errorf("pbt: rule %q is registered already; choose another name", r.Name())
@@ -93,20 +90,18 @@ func RuleByName(name string) (Rule, error) {
 // Sample Factory's rules.
 var (
 	// PerturbFloat does what MutateFloat does.
-	PerturbFloat Rule = &rule{name: "perturb_float", apply: mutateFloat, scale: logScale, check: noStep}
+	PerturbFloat = own(rule{name: "perturb_float", apply: mutateFloat, scale: logScale, check: noStep})
 	// PerturbExponentialDecay divides or multiplies one minus the value by 1.01 to 1.2.
-	PerturbExponentialDecay Rule = &rule{name: "perturb_exponential_decay", apply: perturbExponentialDecay,
-		scale: oneMinus, check: noStep}
+	PerturbExponentialDecay = own(rule{name: "perturb_exponential_decay", apply: perturbExponentialDecay,
+		scale: oneMinus, check: noStep})
 	// PerturbVtrace divides or multiplies by 1.005.
-	PerturbVtrace Rule = &rule{name: "perturb_vtrace", apply: perturbVtrace, scale: logScale, check: noStep}
+	PerturbVtrace = own(rule{name: "perturb_vtrace", apply: perturbVtrace, scale: logScale, check: noStep})
 	// PerturbBatchSize divides or multiplies by 1.2, in multiples of Step.
-	PerturbBatchSize Rule = &rule{name: "perturb_batch_size", apply: perturbBatchSize, whole: true,
-		check: checkBatchSize}
+	PerturbBatchSize = own(rule{name: "perturb_batch_size", apply: perturbBatchSize, whole: true,
+		check: checkBatchSize})
 	// PerturbBool turns 0 into 1 and anything else into 0.
-	PerturbBool Rule = &rule{name: "perturb_bool", apply: flip, whole: true, check: noStep}
+	PerturbBool = own(rule{name: "perturb_bool", apply: flip, whole: true, check: noStep})
 )
-
-var sampleFactoryRules = []Rule{PerturbFloat, PerturbExponentialDecay, PerturbVtrace, PerturbBatchSize, PerturbBool}
 
 // epsilon is the least value of perturb_exponential_decay.
 const epsilon = 1e-8
@@ -139,23 +134,21 @@ func checkBatchSize(p Parameter) error {
 // gorl's own rules; see [RegisterRule] for what they draw.
 var (
 	// Float divides or multiplies by a factor whose logarithm is drawn uniformly.
-	Float Rule = &rule{name: "float", apply: logFloat, scale: logScale, check: noStep}
+	Float = own(rule{name: "float", apply: logFloat, scale: logScale, check: noStep})
 	// OneMinus does what Float does to one minus the value, for discounts.
-	OneMinus Rule = &rule{name: "one_minus", apply: logOneMinus, natural: [2]float64{0, 1}, scale: oneMinus,
-		check: noStep}
+	OneMinus = own(rule{name: "one_minus", apply: logOneMinus, natural: [2]float64{0, 1}, scale: oneMinus,
+		check: noStep})
 	// Integer does what Float does to whole numbers.
-	Integer Rule = &rule{name: "integer", apply: integer, whole: true, check: checkInteger}
+	Integer = own(rule{name: "integer", apply: integer, whole: true, check: checkInteger})
 	// Additive adds a number drawn from -Step to Step.
-	Additive Rule = &rule{name: "additive", apply: additive, check: checkAdditive}
+	Additive = own(rule{name: "additive", apply: additive, check: checkAdditive})
 	// Bool turns 0 into 1 and anything else into 0.
-	Bool Rule = &rule{name: "bool", apply: flip, whole: true, check: noStep}
+	Bool = own(rule{name: "bool", apply: flip, whole: true, check: noStep})
 	// Categorical takes another one of Choices.
-	Categorical Rule = &rule{name: "categorical", apply: categorical, check: checkChoices}
+	Categorical = own(rule{name: "categorical", apply: categorical, check: checkChoices})
 	// Neighbour takes the choice before or after.
-	Neighbour Rule = &rule{name: "neighbour", apply: neighbour, check: checkChoices}
+	Neighbour = own(rule{name: "neighbour", apply: neighbour, check: checkChoices})
 )
-
-var gorlRules = []Rule{Float, OneMinus, Integer, Additive, Bool, Categorical, Neighbour}
 
 // logFactor draws a factor whose logarithm is uniform.
 func logFactor(in RuleInput) float64 {

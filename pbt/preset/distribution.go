@@ -17,17 +17,11 @@ import (
 
 // distributions are Ray Tune's that can be drawn from, by name; each takes its arguments or reports false.
 var distributions = map[string]func(a []float64) (explore.Parameter, bool){
-	"uniform": func(a []float64) (explore.Parameter, bool) {
-		return explore.Parameter{Sample: spanOf(a, false)}, len(a) == 2 && a[0] < a[1]
-	},
-	"loguniform": func(a []float64) (explore.Parameter, bool) {
-		return explore.Parameter{Sample: spanOf(a, true)}, len(a) == 2 && 0 < a[0] && a[0] < a[1]
-	},
+	"uniform":    func(a []float64) (explore.Parameter, bool) { return numbers(a, false) },
+	"loguniform": func(a []float64) (explore.Parameter, bool) { return numbers(a, true) },
 	// without its upper end, as there
-	"randint": func(a []float64) (explore.Parameter, bool) { return integers(a, 1, false) },
-	"lograndint": func(a []float64) (explore.Parameter, bool) {
-		return integers(a, 1, true)
-	},
+	"randint":    func(a []float64) (explore.Parameter, bool) { return integers(a, 0, false) },
+	"lograndint": func(a []float64) (explore.Parameter, bool) { return integers(a, 0, true) },
 	"qrandint": func(a []float64) (explore.Parameter, bool) { // with its upper end, as there
 		if len(a) != 3 || !(a[2] >= 1) || math.Mod(a[0], a[2]) != 0 || math.Mod(a[1], a[2]) != 0 {
 			return explore.Parameter{}, false
@@ -40,23 +34,22 @@ var distributions = map[string]func(a []float64) (explore.Parameter, bool){
 	},
 }
 
-// spanOf is the range of two arguments; of another number of them it is empty, and the caller reports it.
-func spanOf(a []float64, log bool) explore.Range {
-	if len(a) != 2 {
-		return explore.Range{}
+// numbers are those from the first of two arguments to the second.
+func numbers(a []float64, log bool) (explore.Parameter, bool) {
+	if len(a) != 2 || a[0] >= a[1] || log && a[0] <= 0 {
+		return explore.Parameter{}, false
 	}
-	return explore.Range{Low: a[0], High: a[1], Log: log}
+	return explore.Parameter{Sample: explore.Range{Low: a[0], High: a[1], Log: log}}, true
 }
 
 // integers are the whole numbers from the first argument up to but without the second.
 func integers(a []float64, step float64, log bool) (explore.Parameter, bool) {
-	if len(a) != 2 || a[0] != math.Trunc(a[0]) || a[1] != math.Trunc(a[1]) || a[0] >= a[1] || log && a[0] <= 0 {
-		return explore.Parameter{}, false
+	q, ok := numbers(a, log)
+	if !ok || a[0] != math.Trunc(a[0]) || a[1] != math.Trunc(a[1]) {
+		return q, false
 	}
-	q := explore.Parameter{Rule: explore.Integer, Sample: explore.Range{Low: a[0], High: a[1] - 1, Log: log}}
-	if step != 1 {
-		q.Step = step
-	}
+	q.Rule, q.Step = explore.Integer, step
+	q.Sample.High--
 	return q, true
 }
 
@@ -91,9 +84,9 @@ func distribution(spec any) (q explore.Parameter, err error) {
 			name, arguments = call, words
 		}
 	}
-	numbers, ok := floats(arguments)
+	list, ok := floats(arguments)
 	if read, known := distributions[name]; known && ok {
-		if q, ok = read(numbers); ok {
+		if q, ok = read(list); ok {
 			return q, nil
 		}
 	}
@@ -107,31 +100,18 @@ func floats(v any) ([]float64, bool) {
 	if !ok {
 		return nil, false
 	}
-	numbers := make([]float64, len(list))
-	for i, e := range list {
-		switch x := e.(type) {
-		case int:
-			numbers[i] = float64(x)
-		case float64:
-			numbers[i] = x
-		case bool:
-			if x {
-				numbers[i] = 1
-			}
-		case string:
-			f, err := strconv.ParseFloat(x, 64)
-			if err != nil {
-				return nil, false
-			}
-			numbers[i] = f
-		default:
+	var all []float64
+	for _, e := range list {
+		if on, ok := e.(bool); ok {
+			e = map[bool]int{true: 1}[on]
+		}
+		x, err := strconv.ParseFloat(fmt.Sprint(e), 64)
+		if err != nil || !number.Finite(x) {
 			return nil, false
 		}
-		if !number.Finite(numbers[i]) {
-			return nil, false
-		}
+		all = append(all, x)
 	}
-	return numbers, true
+	return all, true
 }
 
 // keyed makes the seed of a key's first value in a member. It depends on the name, not on the key's place in the

@@ -39,15 +39,8 @@ type isaac struct {
 
 // isaacLab are the keys of Isaac Lab's block pbt, with gorl's.
 type isaacLab struct {
-	isaac `yaml:",inline"`
-
-	// ThresholdStd is the margin around the mean, in standard deviations of the objectives.
-	//
-	// A larger one replaces fewer members. Raise it if the objective is noisy, so that luck decides less; lower it if
-	// members lie close together and too few are replaced.
-	ThresholdStd float64 `yaml:"threshold_std" config:"min=0"`
-	// ThresholdAbs is the least margin, in units of the objective.
-	ThresholdAbs float64 `yaml:"threshold_abs" config:"min=0"`
+	isaac             `yaml:",inline"`
+	strategy.IsaacLab `yaml:",inline"`
 	// ChangeRange are the least and greatest factor.
 	ChangeRange []float64 `yaml:"change_range" config:"min=1,minlen=2,maxlen=2"`
 	// Launcher does nothing: gorl's launcher restarts members.
@@ -62,7 +55,7 @@ func defaultIsaacLab() isaacLab {
 			shared: sharedDefaults(), Enabled: true, Objective: "Episode_Reward/success", IntervalSteps: 100_000,
 			MutationRate: 0.25,
 		},
-		ThresholdStd: 0.1, ThresholdAbs: 0.05, ChangeRange: []float64{1.1, 2},
+		IsaacLab: strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.05}, ChangeRange: []float64{1.1, 2},
 	}
 	c.Directory = ""
 	return c
@@ -77,8 +70,8 @@ func readIsaacLab(f *file) (*Settings, error) {
 	var p problems
 	s := c.isaac.settings(f, &p)
 	s.idle(f, "launcher", "members are started again by gorl's launcher")
-	s.Options.Strategy = c.limited(strategy.IsaacLab{ThresholdStd: c.ThresholdStd, ThresholdAbs: c.ThresholdAbs,
-		Strict: f.Strict})
+	c.Strict = f.Strict
+	s.Options.Strategy = c.limited(c.IsaacLab)
 	c.explore(f, s, c.ChangeRange, "episode.return", &p)
 	return s, p.err()
 }
@@ -106,7 +99,7 @@ func (c *isaac) explore(f *file, s *Settings, change []float64, usual string, p 
 		p.wrong("change_range", change, "want two factors of at least 1 in ascending order")
 	}
 	renamed, _ := rename(f, rlGames, "mutation", byName, p, &s.Notes)
-	m := explore.Mutation{Rate: c.MutationRate, ChangeRange: [2]float64{change[0], change[1]}, Rules: renamed,
+	m := explore.Mutation{Rate: c.MutationRate, ChangeRange: [2]float64(change), Rules: renamed,
 		Resample: c.Resample, Reset: c.Reset}
 	m = c.mutation(f, rlGames, s, m, p)
 	switch {
@@ -126,17 +119,8 @@ func (c *isaac) explore(f *file, s *Settings, change []float64, usual string, p 
 
 // isaacGymEnvs are the keys of IsaacGymEnvs' group pbt, with gorl's.
 type isaacGymEnvs struct {
-	isaac `yaml:",inline"`
-
-	// DebugMode counts all members among the worst, without protection by a peak or by too few objectives.
-	DebugMode bool `yaml:"dbg_mode"`
-	// ReplaceFractionWorst and ReplaceFractionBest are the shares of worst and best members, rounded up.
-	ReplaceFractionWorst float64 `yaml:"replace_fraction_worst" config:"min=0,max=1"`
-	ReplaceFractionBest  float64 `yaml:"replace_fraction_best" config:"min=0,max=1"`
-	// ReplaceThresholdFracStd is the least gap, in spreads of the objectives.
-	ReplaceThresholdFracStd float64 `yaml:"replace_threshold_frac_std" config:"min=0"`
-	// ReplaceThresholdFracAbs is the least gap, as a fraction of the better objective's size.
-	ReplaceThresholdFracAbs float64 `yaml:"replace_threshold_frac_absolute" config:"min=0"`
+	isaac                 `yaml:",inline"`
+	strategy.IsaacGymEnvs `yaml:",inline"`
 	// ChangeMin and ChangeMax are the least and greatest factor.
 	ChangeMin float64 `yaml:"change_min" config:"min=1"`
 	ChangeMax float64 `yaml:"change_max" config:"min=1"`
@@ -149,9 +133,7 @@ func defaultIsaacGymEnvs() isaacGymEnvs {
 			shared: sharedDefaults(), Enabled: true, Objective: "true_objective", IntervalSteps: 10_000_000,
 			InitialDelay: 20_000_000, MutationRate: 0.15, Mutation: defaultMutation(), Diversify: true,
 		},
-		ReplaceFractionWorst: 0.125, ReplaceFractionBest: 0.3, ReplaceThresholdFracStd: 0.5,
-		ReplaceThresholdFracAbs: 0.05,
-		ChangeMin:               1.1, ChangeMax: 1.5,
+		IsaacGymEnvs: strategy.DefaultIsaacGymEnvs(), ChangeMin: 1.1, ChangeMax: 1.5,
 	}
 	c.StartAfter, c.SettleMutations = 10_000_000, true // a mutated process starts again, and with it the count
 	return c
@@ -163,8 +145,7 @@ func defaultMutation() map[string]string {
 	for name, rule := range map[string]string{
 		"reward_shaper.scale_value": "mutate_float", "learning_rate": "mutate_float", "grad_norm": "mutate_float",
 		"entropy_coef": "mutate_float", "critic_coef": "mutate_float", "bounds_loss_coef": "mutate_float",
-		"e_clip":      "mutate_eps_clip",
-		"mini_epochs": "mutate_mini_epochs", "gamma": "mutate_discount",
+		"e_clip": "mutate_eps_clip", "mini_epochs": "mutate_mini_epochs", "gamma": "mutate_discount",
 	} {
 		group["train.params.config."+name] = rule
 	}
@@ -179,11 +160,8 @@ func readIsaacGymEnvs(f *file) (*Settings, error) {
 	}
 	var p problems
 	s := c.isaac.settings(f, &p)
-	s.Options.Strategy = c.limited(strategy.IsaacGymEnvs{
-		ReplaceFractionWorst: c.ReplaceFractionWorst, ReplaceFractionBest: c.ReplaceFractionBest,
-		ThresholdFracStd:      c.ReplaceThresholdFracStd,
-		ThresholdFracAbsolute: c.ReplaceThresholdFracAbs, Debug: c.DebugMode, Strict: f.Strict,
-	})
+	c.Strict = f.Strict
+	s.Options.Strategy = c.limited(c.IsaacGymEnvs)
 	if c.ChangeMin > c.ChangeMax {
 		p.wrong("change_min", c.ChangeMin, "want at most change_max, which is %v", c.ChangeMax)
 		c.ChangeMax = c.ChangeMin

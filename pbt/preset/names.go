@@ -35,9 +35,8 @@ var rlGames = names{
 	prefixes: []string{"agent.params.config.", "train.params.config.", "params.config."},
 	gorl: map[string]string{
 		"learning_rate": "learning_rate", "grad_norm": "grad_norm_clip", "entropy_coef": "entropy_loss_scale",
-		"critic_coef":      "value_loss_scale",
-		"bounds_loss_coef": "bounds_loss_scale", "kl_threshold": "schedule_kl_threshold", "gamma": "discount_factor",
-		"tau": "gae_lambda", "e_clip": "ratio_clip",
+		"critic_coef": "value_loss_scale", "bounds_loss_coef": "bounds_loss_scale",
+		"kl_threshold": "schedule_kl_threshold", "gamma": "discount_factor", "tau": "gae_lambda", "e_clip": "ratio_clip",
 		"disc_coef": "discriminator_loss_scale", "disc_logit_reg": "discriminator_logit_regularization_scale",
 		"disc_grad_penalty": "discriminator_gradient_penalty_scale",
 		"disc_weight_decay": "discriminator_weight_decay_scale",
@@ -54,9 +53,8 @@ var rlGames = names{
 var sampleFactoryNames = names{
 	gorl: map[string]string{
 		"learning_rate": "learning_rate", "exploration_loss_coeff": "entropy_loss_scale",
-		"value_loss_coeff": "value_loss_scale",
-		"max_grad_norm":    "grad_norm_clip", "ppo_clip_ratio": "ratio_clip", "ppo_clip_value": "value_clip",
-		"gamma": "discount_factor", "gae_lambda": "gae_lambda",
+		"value_loss_coeff": "value_loss_scale", "max_grad_norm": "grad_norm_clip", "ppo_clip_ratio": "ratio_clip",
+		"ppo_clip_value": "value_clip", "gamma": "discount_factor", "gae_lambda": "gae_lambda",
 	},
 	inert: map[string]string{"batch_size": fixed, "rollout": fixed, "num_epochs": fixed, "adam_beta1": fixed,
 		"adam_beta2": fixed, "vtrace_rho": "gorl's agents use no V-trace", "vtrace_c": "gorl's agents use no V-trace"},

@@ -41,11 +41,8 @@ type rayTune struct {
 	HyperparamMutations map[string]any `yaml:"hyperparam_mutations"`
 	// HyperparamBounds are the ranges of PB2 (Ray Tune's rule), by name: [least, greatest]. They exclude
 	// HyperparamMutations.
-	HyperparamBounds map[string]span `yaml:"hyperparam_bounds"`
-	// QuantileFraction is the share of lowest and of highest members.
-	//
-	// A larger one copies more and loses diversity sooner.
-	QuantileFraction float64 `yaml:"quantile_fraction" config:"min=0,max=0.5"`
+	HyperparamBounds  map[string]span `yaml:"hyperparam_bounds"`
+	strategy.Quantile `yaml:",inline"`
 	// ResampleProbability is the probability that a key is drawn instead of multiplied.
 	//
 	// Raise it to search more widely.
@@ -67,9 +64,8 @@ type rayTune struct {
 func defaultRayTune() rayTune {
 	c := rayTune{
 		shared: sharedDefaults(), Enabled: true, TimeAttr: "time_total_s", PerturbationInterval: 60,
-		QuantileFraction:    0.25,
-		ResampleProbability: 0.25, PerturbationFactors: []float64{1.2, 0.8},
-		LogConfig: true, RequireAttrs: true,
+		Quantile: strategy.DefaultQuantile(), ResampleProbability: 0.25, PerturbationFactors: []float64{1.2, 0.8}, LogConfig: true,
+		RequireAttrs: true,
 	}
 	c.NumPolicies = 4
 	return c
@@ -96,8 +92,7 @@ func readRayTune(f *file) (*Settings, error) {
 	o := &s.Options
 	if !slices.Contains(stepAttrs, c.TimeAttr) {
 		p.add(&config.Error{Prefix: "preset", Path: "pbt.time_attr", Given: c.TimeAttr,
-			Nearest: config.Nearest(c.TimeAttr,
-				stepAttrs),
+			Nearest: config.Nearest(c.TimeAttr, stepAttrs),
 			Reason: "gorl counts environment steps, so that runs can be repeated: want one of " + quoted(stepAttrs) +
 				", and perturbation_interval in environment steps"})
 	}
@@ -121,13 +116,13 @@ func readRayTune(f *file) (*Settings, error) {
 	}
 	if c.CustomExploreFn != nil {
 		p.wrong("custom_explore_fn", c.CustomExploreFn,
-			"a file cannot hold a function; set Constrain of Options.Explore "+
-				"in the program instead")
+			"a file cannot hold a function; set Constrain of Options.Explore in the program instead")
 	}
 	s.idle(f, "log_config", "the population's journal records every decision")
 	s.idle(f, "require_attrs", "a metric that no member reports is always an error")
 	o.Objective, o.IntervalSteps, o.InitialDelay = c.Metric, int64(c.PerturbationInterval), int64(c.BurnInPeriod)
-	o.Strategy = c.limited(strategy.Quantile{Fraction: c.QuantileFraction, Strict: f.Strict})
+	c.Strict = f.Strict
+	o.Strategy = c.limited(c.Quantile)
 	c.explore(f, s, &p)
 	return s, p.err()
 }
@@ -167,13 +162,11 @@ func (c *rayTune) explore(f *file, s *Settings, p *problems) {
 	c.complete(f, s, parameters, p)
 	if len(parameters) == 0 {
 		s.Notes = append(s.Notes,
-			"pbt.hyperparam_mutations names nothing that can change: hyperparameters are handed on "+
-				"as they are")
+			"pbt.hyperparam_mutations names nothing that can change: hyperparameters are handed on as they are")
 		return
 	}
 	o.Explore = explore.Perturbation{ResampleProbability: c.ResampleProbability,
-		Factors: [2]float64{c.PerturbationFactors[0], c.PerturbationFactors[1]}, Parameters: parameters,
-		Strict: f.Strict}
+		Factors: [2]float64(c.PerturbationFactors), Parameters: parameters, Strict: f.Strict}
 	c.begin(f, s, parameters)
 }
 
@@ -206,8 +199,7 @@ func (c *rayTune) complete(f *file, s *Settings, parameters map[string]explore.P
 		}
 		if q.Sample == (explore.Range{}) && len(q.Choices) == 0 {
 			p.wrong("parameters."+called, f.PBT["parameters"].(map[string]any)[called],
-				"want sample or choices in it, or a "+
-					"distribution in hyperparam_mutations, to draw values from")
+				"want sample or choices in it, or a distribution in hyperparam_mutations, to draw values from")
 		}
 		parameters[key] = q
 	}
@@ -272,20 +264,17 @@ func (c *rayTune) begin(f *file, s *Settings, parameters map[string]explore.Para
 		}
 		drawn = true // a Range cannot draw these
 		for i := range members {
-			members[i][key] = draw(q, rand.New(rand.NewPCG(uint64(o.Seed), keyed(key, i))))
+			rng := rand.New(rand.NewPCG(uint64(o.Seed), keyed(key, i)))
+			if len(q.Choices) > 0 {
+				members[i][key] = q.Choices[rng.IntN(len(q.Choices))]
+			} else {
+				members[i][key] = q.Draw(rng)
+			}
 		}
 	}
 	if drawn {
 		o.Initial = members
 	}
-}
-
-// draw takes a choice, or a multiple of a whole step, for parameters that a plain range cannot describe.
-func draw(q explore.Parameter, rng *rand.Rand) float64 {
-	if len(q.Choices) > 0 {
-		return q.Choices[rng.IntN(len(q.Choices))]
-	}
-	return q.Draw(rng)
 }
 
 // flattenMutations joins the keys of nested mappings by dots; a mapping whose only key is a distribution is not nested.

@@ -64,16 +64,16 @@ func Register[S any](name string, defaults S, build func(settings S) (strategy.S
 	if build == nil {
 		panic("preset: Register of " + name + " without a function that builds the strategy")
 	}
-	// Keys panics if defaults is no struct, or repeats a key.
-	config.Keys(registered[S]{shared: sharedDefaults(), Own: defaults})
+	c := registered[S]{shared: sharedDefaults(), Enabled: true, Objective: "episode.return", IntervalSteps: 100_000,
+		Own: defaults}
+	config.Keys(c) // panics if defaults is no struct, or repeats a key
 	mu.Lock()
 	defer mu.Unlock()
 	if name == "" || readers[name] != nil {
 		panic(fmt.Sprintf("preset: %q cannot name a preset: it is empty, or a preset there is already", name))
 	}
-	config.Declare("pbt", name, registered[S]{shared: sharedDefaults(), Enabled: true, Objective: "episode.return",
-		IntervalSteps: 100_000, Own: defaults})
-	readers[name] = func(f *file) (*Settings, error) { return readRegistered(f, name, defaults, build) }
+	config.Declare("pbt", name, c)
+	readers[name] = func(f *file) (*Settings, error) { return readRegistered(f, name, c, build) }
 }
 
 // registered are the keys of a registered preset.
@@ -90,11 +90,9 @@ type registered[S any] struct {
 	Own S `yaml:",inline"`
 }
 
-// readRegistered reads the section of a registered preset.
-func readRegistered[S any](f *file, name string, defaults S,
+// readRegistered reads the section of a registered preset over its defaults.
+func readRegistered[S any](f *file, name string, c registered[S],
 	build func(settings S) (strategy.Strategy, explore.Explorer, error)) (*Settings, error) {
-	c := registered[S]{shared: sharedDefaults(), Enabled: true, Objective: "episode.return", IntervalSteps: 100_000,
-		Own: defaults}
 	if err := readSection(f, &c); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ package preset
 // every setting of the environment.
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,18 +30,10 @@ type sampleFactory struct {
 	// A shorter period decides more often and on less evidence; a longer one gives new settings time to show.
 	PeriodEnvSteps int64 `yaml:"pbt_period_env_steps" config:"min=1"`
 	// StartMutation is the number of own environment steps before which a member is neither replaced nor mutated.
-	StartMutation int64 `yaml:"pbt_start_mutation" config:"min=0"`
-	// ReplaceFraction is the share of best and of worst members, rounded up.
-	ReplaceFraction float64 `yaml:"pbt_replace_fraction" config:"min=0,max=1"`
+	StartMutation          int64 `yaml:"pbt_start_mutation" config:"min=0"`
+	strategy.SampleFactory `yaml:",inline"`
 	// MutationRate is the probability of mutation of each setting.
 	MutationRate float64 `yaml:"pbt_mutation_rate" config:"min=0,max=1"`
-	// ReplaceRewardGap is the least gap relative to the size of objectives.
-	//
-	// Raise it where objectives are noisy, so that luck replaces fewer members; lower it to move faster towards the
-	// best.
-	ReplaceRewardGap float64 `yaml:"pbt_replace_reward_gap" config:"min=0"`
-	// ReplaceRewardGapAbsolute is the least gap, in units of the objective.
-	ReplaceRewardGapAbsolute float64 `yaml:"pbt_replace_reward_gap_absolute" config:"min=0"`
 	// OptimizeGamma mutates the discount factor too.
 	OptimizeGamma bool `yaml:"pbt_optimize_gamma"`
 	// TargetObjective is the figure to judge by.
@@ -81,10 +74,8 @@ type idleFlags struct {
 func defaultSampleFactory() sampleFactory {
 	c := sampleFactory{
 		shared: sharedDefaults(), WithPBT: true, MixPoliciesInOneEnv: true, PeriodEnvSteps: 5_000_000,
-		StartMutation: 20_000_000, ReplaceFraction: 0.3,
-		MutationRate: 0.15, ReplaceRewardGap: 0.1, ReplaceRewardGapAbsolute: 1e-6, TargetObjective: "true_objective",
-		PerturbMin: 1.1,
-		PerturbMax: 1.5, StatsAvg: 100,
+		StartMutation: 20_000_000, SampleFactory: strategy.DefaultSampleFactory(), MutationRate: 0.15,
+		TargetObjective: "true_objective", PerturbMin: 1.1, PerturbMax: 1.5, StatsAvg: 100,
 	}
 	c.NumPolicies = 1
 	return c
@@ -110,11 +101,9 @@ func readSampleFactory(f *file) (*Settings, error) {
 	o := &s.Options
 	o.Objective, o.IntervalSteps, o.InitialDelay, o.Diversify = c.TargetObjective, c.PeriodEnvSteps, c.StartMutation,
 		true
-	if o.Measure.Window == 0 {
-		o.Measure.Window = c.StatsAvg
-	}
-	o.Strategy = c.limited(strategy.SampleFactory{ReplaceFraction: c.ReplaceFraction, RewardGap: c.ReplaceRewardGap,
-		RewardGapAbsolute: c.ReplaceRewardGapAbsolute, Strict: f.Strict})
+	o.Measure.Window = cmp.Or(o.Measure.Window, c.StatsAvg)
+	c.Strict = f.Strict
+	o.Strategy = c.limited(c.SampleFactory)
 	if c.PerturbMin > c.PerturbMax {
 		p.wrong("pbt_perturb_min", c.PerturbMin, "want at most pbt_perturb_max, which is %v", c.PerturbMax)
 	}

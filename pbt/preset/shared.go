@@ -4,6 +4,7 @@ package preset
 // meaning, its reader sets the shared one from it, so that the rest of gorl knows one key only.
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -211,16 +212,10 @@ func (c *shared) settings(f *file, n names, p *problems) *Settings {
 	for _, key := range c.Rebuild {
 		rebuild[key] = key
 	}
-	if renamed, _ := rename(f, n, "rebuild", rebuild, p, &s.Notes); len(renamed) > 0 {
-		o.Rebuild = sorted(renamed)
-	}
+	renamed, _ := rename(f, n, "rebuild", rebuild, p, &s.Notes)
+	o.Rebuild = sorted(renamed)
 	o.Measure, o.Copy = c.Measure, c.Inherit
-	switch {
-	case c.Seed != nil:
-		o.Seed = *c.Seed
-	case f.Seed != nil:
-		o.Seed = *f.Seed
-	}
+	o.Seed = *cmp.Or(c.Seed, f.Seed, new(int64))
 	if initial, _ := rename(f, n, "initial", c.Initial, p, &s.Notes); len(initial) > 0 {
 		o.Initial = []map[string]float64{initial}
 	}
@@ -246,8 +241,7 @@ func (c *shared) check(p *problems) {
 		}
 	}
 	if c.Asynchronous && c.Synchronous {
-		p.wrong("asynchronous", true,
-			"synchronous is true, which makes members wait for each other; give one of the two")
+		p.wrong("asynchronous", true, "synchronous is true, which makes members wait for each other; give one of the two")
 	}
 	if c.Asynchronous && c.RestartProcess {
 		p.wrong("restart_process", true,
@@ -318,19 +312,13 @@ func (c *shared) parameters(f *file, n names, s *Settings, p *problems) map[stri
 			r.Rule = ruleOf(at+".rule", q.Rule, p)
 		}
 		if q.Min != nil || q.Max != nil { // both zero would be no bounds at all
-			r.Min, r.Max = math.Inf(-1), math.Inf(1)
-		}
-		if q.Min != nil {
-			r.Min = *q.Min
-		}
-		if q.Max != nil {
-			r.Max = *q.Max
+			r.Min, r.Max = *cmp.Or(q.Min, new(math.Inf(-1))), *cmp.Or(q.Max, new(math.Inf(1)))
 		}
 		if r.Min > r.Max {
 			p.wrong(at+".min", r.Min, "want at most max, which is %v", r.Max)
 		}
 		if len(q.ChangeRange) == 2 {
-			r.ChangeRange = [2]float64{q.ChangeRange[0], q.ChangeRange[1]}
+			r.ChangeRange = [2]float64(q.ChangeRange)
 		}
 		parameters[key] = r
 	}
@@ -344,8 +332,7 @@ func ruleOf(key, name string, p *problems) explore.Rule {
 		known := explore.RuleNames()
 		p.add(&config.Error{
 			Prefix: "preset", Path: "pbt." + key, Given: name, Allowed: "one of " + quoted(known),
-			Nearest: config.Nearest(name,
-				known),
+			Nearest: config.Nearest(name, known),
 		})
 	}
 	return rule

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"github.com/gorl-dev/gorl/envs"
@@ -173,7 +174,10 @@ func (g *Game) play(action []float32) (reward float64, over bool, err error) {
 			}
 		}
 		for i := range g.players {
-			g.players[i].total += float64(s.Rewards[i])
+			if g.players[i].total += float64(s.Rewards[i]); math.IsNaN(g.players[i].total) {
+				return 0, false, fmt.Errorf("selfplay: the return of seat %s is NaN; a game must give finite rewards",
+					g.set.Seats[i].Name)
+			}
 		}
 		if terminated || truncated {
 			return reward, true, nil

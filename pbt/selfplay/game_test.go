@@ -1,6 +1,7 @@
 package selfplay
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -147,6 +148,17 @@ func TestGameWaitsAndOut(t *testing.T) {
 	if w := g.seen[0]; w[0] != 2 || w[2] != 2 {
 		t.Errorf("seats that wait got %v, want the limit nearest to 0", w)
 	}
+}
+
+// A return that is NaN is an error and no loss.
+func TestGameNaN(t *testing.T) {
+	g := &script{turns: []spaces.SeatStep{turn("a", make([]float32, 3), "", ""),
+		turn("", []float32{0, 0, float32(math.NaN())}, "", "c")}}
+	cfg := DefaultConfig()
+	cfg.Seat = "a"
+	env := must.Open(NewGames(1, func(int) (envs.Single, error) { return g, nil }, cfg, wrappers.ParallelOptions{}))(t)
+	must.Get(env.Reset(1))(t)
+	must.Refused(env.Step([]float32{2.5}))(t, "the return of seat c is NaN")
 }
 
 func TestGameRefuses(t *testing.T) {

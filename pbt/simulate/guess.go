@@ -76,6 +76,10 @@ func middle(o pbt.Options, key string) float64 {
 	if m, ok := explorer(o).(explore.Mutation); ok {
 		p = m.Parameters[key]
 	}
+	usual := 1.0
+	if discounts(o, key) {
+		usual = 0.99
+	}
 	switch b, bounded := explorer(o).BoundsOf(key); {
 	case p.Default != nil:
 		return *p.Default
@@ -85,14 +89,10 @@ func middle(o pbt.Options, key string) float64 {
 		return between(p.Sample.Low, p.Sample.High, p.Sample.Log)
 	case bounded && number.Finite(b[0]) && number.Finite(b[1]):
 		return between(b[0], b[1], b[0] > 0)
-	case bounded && discounts(o, key):
-		return min(max(0.99, b[0]), b[1])
 	case bounded:
-		return min(max(1, b[0]), b[1])
-	case discounts(o, key):
-		return 0.99
+		return min(max(usual, b[0]), b[1])
 	}
-	return 1
+	return usual
 }
 
 // between returns the middle of a range, with log that of the logarithms: a learning rate between 1e-5 and 1e-3 is in

@@ -8,13 +8,12 @@ package simulate
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 
-	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/internal/config"
 )
 
 // Model is how synthetic members learn. A member has a skill s from 0 to 1, 0 at first, and
@@ -34,16 +33,16 @@ type Model struct {
 	Landscapes map[string]Landscape
 	// Horizon is the number of environment steps in which a member with the best settings covers 1-1/e (63 %) of the
 	// way to its limit. Default: a third of Options.TotalSteps.
-	Horizon int64
+	Horizon int64 `config:"min=1"`
 	// Forgetting is how strongly bad settings undo what is learned. With more, bad settings end lower and copying gains
 	// more. Default 0: every setting gets there in the end.
-	Forgetting float64
+	Forgetting float64 `config:"min=0"`
 	// Noise is the standard deviation of one reading of the objective, in its units. With more, thresholds and windows
 	// have to be larger, or lucky readings are copied. Default 0.
-	Noise float64
+	Noise float64 `config:"min=0"`
 	// Luck is the standard deviation of the logarithm of a member's own speed. With more, members with equal settings
 	// drift further apart, as agents of different seeds do. Default 0.
-	Luck float64
+	Luck float64 `config:"min=0"`
 	// Offset and Scale make an objective of the skill: Offset is that of an untrained member, Offset+Scale that of a
 	// perfect one. Scale is below 0 exactly where lower is better. Default of Scale: 1, or -1 where lower is better.
 	Offset, Scale float64
@@ -60,7 +59,7 @@ type Landscape struct {
 	Drift float64
 	// Width is the number of decades from the optimum at which progress has fallen to exp(-1/2) (61 %). A narrow
 	// landscape punishes wrong settings; on a wide one most settings do. Default 0.5.
-	Width float64
+	Width float64 `config:"gt=0"`
 	// Start is where members begin for which the population's options say nothing else. Default: Optimum.
 	Start float64
 	// OneMinus measures distances between 1-value and 1-Optimum, as discount factors need. Drift then moves 1-Optimum.
@@ -90,42 +89,19 @@ func (m Model) withDefaults(totalSteps int64, minimise bool) Model {
 	return m
 }
 
-// validate returns an error for the first value that members cannot learn by, with what to give instead. Defaults are
-// filled in already.
+// validate returns an error for values that members cannot learn by, with what to give instead. Defaults are filled in
+// already.
 func (m Model) validate(minimise bool) error {
-	switch {
-	case m.Horizon < 1:
-		return fmt.Errorf("simulate: Model.Horizon is %d; give at least 1 step", m.Horizon)
-	case minimise != (m.Scale < 0):
-		return fmt.Errorf(
-			"simulate: Model.Scale is %v; it must be below 0 where lower is better, and above 0 elsewhere",
-			m.Scale)
+	if err := config.Check(m, "simulate"); err != nil {
+		return err
 	}
-	for _, f := range []struct {
-		name  string
-		value float64
-	}{{"Forgetting", m.Forgetting}, {"Noise", m.Noise}, {"Luck", m.Luck}} {
-		if !(f.value >= 0) || math.IsInf(f.value, 0) {
-			return fmt.Errorf("simulate: Model.%s is %v; give a finite number of 0 or more", f.name, f.value)
-		}
+	if minimise != (m.Scale < 0) {
+		return fmt.Errorf("simulate: Model.Scale is %v; it must be below 0 if lower is better, else above 0", m.Scale)
 	}
-	if !number.Finite(m.Offset) || !number.Finite(m.Scale) {
-		return errors.New("simulate: Model.Offset and Model.Scale must be finite numbers")
-	}
-	for _, key := range slices.Sorted(maps.Keys(m.Landscapes)) {
-		l := m.Landscapes[key]
-		wrong := func(what string) error {
-			return fmt.Errorf("simulate: Model.Landscapes[%q]: %s", key, what)
-		}
-		switch {
-		case !number.Finite(l.Optimum) || !(l.side(l.Optimum) > 0):
-			return wrong(fmt.Sprintf("Optimum is %v; distances are in decades, so it must be above 0, or with "+
-				"OneMinus below 1",
-				l.Optimum))
-		case !(l.Width > 0) || math.IsInf(l.Width, 0):
-			return wrong(fmt.Sprintf("Width is %v; give a number of decades above 0, e.g. 0.5", l.Width))
-		case !number.Finite(l.Drift) || !number.Finite(l.Start):
-			return wrong("Drift and Start must be finite numbers")
+	for _, key := range m.keys {
+		if l := m.Landscapes[key]; !(l.side(l.Optimum) > 0) {
+			return fmt.Errorf("simulate: Model.Landscapes[%q].Optimum is %v; distances are in decades, so it must be "+
+				"above 0, or with OneMinus below 1", key, l.Optimum)
 		}
 	}
 	return nil

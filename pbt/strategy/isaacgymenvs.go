@@ -28,21 +28,21 @@ import (
 // See [DefaultIsaacGymEnvs] for the usual numbers. Fields left at zero mean zero. The original's timing (interval,
 // start_after, initial_delay) is in [Options], where SettleMutations belongs to it.
 type IsaacGymEnvs struct {
-	// ReplaceFractionWorst and ReplaceFractionBest are shares of the population, rounded up.
-	ReplaceFractionWorst, ReplaceFractionBest float64
-	// ThresholdFracStd is the least gap as a multiple of the spread.
-	ThresholdFracStd float64
-	// ThresholdFracAbsolute is the least gap as a fraction of the candidate's objective without its sign.
-	ThresholdFracAbsolute float64
-	// Debug is the original's dbg_mode: all members count as the worst, and neither peaks nor too few objectives
-	// protect them.
-	Debug bool
+	// ReplaceFractionWorst and ReplaceFractionBest are the shares of worst and best members, rounded up.
+	ReplaceFractionWorst float64 `yaml:"replace_fraction_worst" config:"min=0,max=1"`
+	ReplaceFractionBest  float64 `yaml:"replace_fraction_best" config:"min=0,max=1"`
+	// ThresholdFracStd is the least gap, in spreads of the objectives.
+	ThresholdFracStd float64 `yaml:"replace_threshold_frac_std" config:"min=0"`
+	// ThresholdFracAbsolute is the least gap, as a fraction of the candidate's objective without its sign.
+	ThresholdFracAbsolute float64 `yaml:"replace_threshold_frac_absolute" config:"min=0"`
+	// Debug counts all members among the worst, without protection by a peak or by too few objectives.
+	Debug bool `yaml:"dbg_mode"`
 	// Strict reproduces the original where it differs. Unknown objectives count as -1e9 and their members among the
 	// worst, so that absent ones shield the live; NaN, which the original sorts arbitrarily, is below that. A worst
 	// fraction of 0 makes everybody one of the worst. Where the original would end with an error (no best member, or a
 	// candidate whose objective is not known) the member is kept. No member is rescued: one whose objective is NaN only
 	// ever mutates itself.
-	Strict bool
+	Strict bool `yaml:"-"`
 }
 
 // DefaultIsaacGymEnvs has the numbers of the original's default configuration.
@@ -90,7 +90,7 @@ func (s IsaacGymEnvs) ranks(g Generation) gymRanks {
 		spread: robustStd(each(initialized, objectiveOf)),
 		known:  len(initialized), need: max(2, present/2)}
 	for _, m := range sorted[:nBest] {
-		if v := value(m); !(r.floor <= v) && !math.IsNaN(v) {
+		if v := value(m); !math.IsNaN(v) { // NaN comes last
 			r.floor = v
 		}
 	}

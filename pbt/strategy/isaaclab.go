@@ -20,14 +20,17 @@ import (
 //
 // Isaac Lab's tasks use ThresholdStd 0.1 and ThresholdAbs 0.025; see [DefaultIsaacLab]. Fields left at zero mean zero.
 type IsaacLab struct {
-	// ThresholdStd is the margin as a multiple of the objectives' standard deviation.
-	ThresholdStd float64
+	// ThresholdStd is the margin around the mean, in standard deviations of the objectives.
+	//
+	// A larger one replaces fewer members. Raise it if the objective is noisy, so that luck decides less; lower it if
+	// members lie close together and too few are replaced.
+	ThresholdStd float64 `yaml:"threshold_std" config:"min=0"`
 	// ThresholdAbs is the least margin, in units of the objective.
-	ThresholdAbs float64
+	ThresholdAbs float64 `yaml:"threshold_abs" config:"min=0"`
 	// Strict reproduces the original where it differs: objectives that are NaN or not above -1e9 are ignored, so
 	// that a diverged member stays as it is for ever and does not train when it has failed; one infinite objective
 	// stops all decisions.
-	Strict bool
+	Strict bool `yaml:"-"`
 }
 
 // DefaultIsaacLab has the thresholds of Isaac Lab's task configurations.

@@ -21,7 +21,7 @@ type Limited struct {
 	MaxCopies int
 }
 
-// Validate checks the limit and the strategy behind it.
+// Validate checks the limit.
 func (s Limited) Validate() error {
 	if s.Strategy == nil {
 		return errors.New("pbt: Limited.Strategy is nil; give the strategy whose copies are to be limited")
@@ -29,11 +29,11 @@ func (s Limited) Validate() error {
 	if s.MaxCopies < 1 {
 		return fmt.Errorf("pbt: Limited.MaxCopies is %d; give at least 1", s.MaxCopies)
 	}
-	if v, ok := s.Strategy.(interface{ Validate() error }); ok {
-		return v.Validate()
-	}
 	return nil
 }
+
+// ValidateMembers checks the strategy behind the limit, also against the population's size.
+func (s Limited) ValidateMembers(members int) error { return Check(s.Strategy, members) }
 
 // Decide implements Strategy. It draws what the strategy behind it draws and nothing more.
 func (s Limited) Decide(g Generation, rng *rand.Rand) []Decision {

@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -41,9 +42,7 @@ type MultiFrequency struct {
 
 // withDefaults fills in what depends on nothing but the settings.
 func (s MultiFrequency) withDefaults() MultiFrequency {
-	if s.Subpopulations == 0 {
-		s.Subpopulations = 2
-	}
+	s.Subpopulations = cmp.Or(s.Subpopulations, 2)
 	if s.Ratios == nil {
 		for i := range s.Subpopulations {
 			s.Ratios = append(s.Ratios, max(1, 5*i))
@@ -182,9 +181,7 @@ func (s subpopulation) act(rng *rand.Rand) []Decision {
 			m.fitness < s.others[next].fitness):
 			d = s.migrate(m, s.others[next])
 			next++
-		case open >= b.Open:
-			d = s.rescue(m, winners, rng)
-		case m.Diverged():
+		case open >= b.Open || m.Diverged():
 			d = s.rescue(m, winners, rng)
 		case rank < b.Winners:
 			d = Keeping(m.Status, "winner of subpopulation %d: %v", s.index, m)
@@ -205,8 +202,7 @@ func (s subpopulation) rescue(m standing, sources []standing, rng *rand.Rand) De
 		what = m.Trouble() + "; in"
 	}
 	sources = slices.DeleteFunc(slices.Clone(sources), func(w standing) bool {
-		return !w.sound ||
-			w.Member == m.Member
+		return !w.sound || w.Member == m.Member
 	})
 	switch {
 	case len(sources) > 0:

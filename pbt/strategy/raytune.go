@@ -2,7 +2,6 @@ package strategy
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 )
@@ -18,12 +17,14 @@ import (
 // Ray Tune's default is a Fraction of 0.25; see [DefaultQuantile]. The explorer that goes with it is [Perturbation] or
 // [PB2].
 type Quantile struct {
-	// Fraction is the size of either quantile, 0 to 0.5. With 0 no member is replaced.
-	Fraction float64
+	// Fraction is the share of lowest and of highest members. With 0 no member is replaced.
+	//
+	// A larger one copies more and loses diversity sooner.
+	Fraction float64 `yaml:"quantile_fraction" config:"min=0,max=0.5"`
 	// Strict reproduces the original where it differs: a source is copied even where it is no better, infinite
 	// objectives rank like others, NaN, which the original sorts arbitrarily, ranks lowest, and failed members are left
 	// out. A member whose source turns out not to be finite is kept, as nothing can copy it.
-	Strict bool
+	Strict bool `yaml:"-"`
 }
 
 // DefaultQuantile has Ray Tune's default fraction.
@@ -45,8 +46,7 @@ func (s Quantile) Quantiles(g Generation) (lower, upper []int) {
 	}
 	sorted := descending(members, objectiveOf)
 	slices.Reverse(sorted)
-	n := int(math.Ceil(s.Fraction * float64(len(sorted))))
-	n = min(n, len(sorted)/2)
+	n := min(share(s.Fraction, len(sorted)), len(sorted)/2)
 	return numbersOf(sorted[:n]), numbersOf(sorted[len(sorted)-n:])
 }
 

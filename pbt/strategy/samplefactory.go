@@ -23,18 +23,20 @@ import (
 //
 // See [DefaultSampleFactory] for the usual numbers. Fields left at zero mean zero.
 type SampleFactory struct {
-	// ReplaceFraction is the share of the population, rounded up, that is best, and that is worst.
-	ReplaceFraction float64
-	// RewardGap is the least relative gap.
-	RewardGap float64
-	// RewardGapAbsolute is the least gap in units of the objective.
-	RewardGapAbsolute float64
+	// ReplaceFraction is the share of best and of worst members, rounded up.
+	ReplaceFraction float64 `yaml:"pbt_replace_fraction" config:"min=0,max=1"`
+	// RewardGap is the least gap relative to the size of objectives.
+	//
+	// Raise it if objectives are noisy, so that luck replaces fewer members; lower it to move faster towards the best.
+	RewardGap float64 `yaml:"pbt_replace_reward_gap" config:"min=0"`
+	// RewardGapAbsolute is the least gap, in units of the objective.
+	RewardGapAbsolute float64 `yaml:"pbt_replace_reward_gap_absolute" config:"min=0"`
 	// Strict reproduces the original where it differs. Nothing is decided as long as one objective is not known; a gap
 	// is relative to the candidate's objective plus 1e-8, which explodes around zero; NaN, which the original sorts
 	// arbitrarily, ranks last and is never replaced; no member is rescued. Member 0 is the reference: it may be
 	// replaced but its hyperparameters are never mutated. Where the original would end with an error (ReplaceFraction
 	// 0) members are kept.
-	Strict bool
+	Strict bool `yaml:"-"`
 }
 
 // DefaultSampleFactory has the original's default numbers.

@@ -82,6 +82,12 @@ func TestStrategiesAreSoundForAnyGeneration(t *testing.T) {
 	}
 }
 
+// A limit checks the strategy behind it, which else decides nothing in a population that it does not suit.
+func TestLimitedChecksTheStrategy(t *testing.T) {
+	must.Refuse(t, Check(Limited{Strategy: MultiFrequency{}, MaxCopies: 1}, 5), "a population of 5 cannot be cut")
+	must.Refuse(t, Check(Limited{Strategy: Quantile{Fraction: 2}, MaxCopies: 1}, 5), "Quantile.Fraction is 2")
+}
+
 func checkDecisions(t *testing.T, s Strategy, strict bool, g Generation, decisions []Decision) {
 	t.Helper()
 	must.Is(t, len(decisions), len(g.Members), "decisions")

@@ -17,18 +17,22 @@ import (
 // elite. Where a tournament has only such members, the elite takes the place. While no member has a fitness all are
 // kept.
 type Tournament struct {
-	// TournamentSize is the number of members drawn, at least 1.
-	TournamentSize int
-	// Elitism keeps the best member, which is not replaced by others.
-	Elitism bool
-	// EvalLoop is the number of last scores that a fitness is the mean of (AgileRL's older releases). 0 means 1.
-	EvalLoop int
+	// TournamentSize is the number of members in a tournament.
+	//
+	// A larger one selects harder and loses diversity sooner.
+	TournamentSize int `yaml:"tournament_size" config:"min=1"`
+	// Elitism keeps the best member in its place. Without it a mutation may lose the best.
+	Elitism bool `yaml:"elitism"`
+	// EvalLoop is the number of last fitnesses whose mean ranks a member.
+	//
+	// More are less noisy and react later. 0 means 1.
+	EvalLoop int `yaml:"eval_loop" config:"min=1"`
 	// MutateElite mutates the elite like everybody else. Default false: it stays as it is. [New] sets it from
 	// Mutations.MutateElite.
-	MutateElite bool
+	MutateElite bool `yaml:"-"`
 	// Strict lays the population out as AgileRL does: the elite moves to place 0, and the place it had is filled by a
 	// tournament.
-	Strict bool
+	Strict bool `yaml:"-"`
 }
 
 // DefaultTournament has AgileRL's defaults: tournaments of two, elitism, the latest fitness.
@@ -96,12 +100,11 @@ func (t Tournament) Decide(g Generation, rng *rand.Rand) []Decision {
 func (t Tournament) elite(m, elite Status) Decision {
 	fitness, _ := Fitness(elite, t.EvalLoop)
 	d := selected(m, elite, "elite: fitness %.6g", fitness)
-	switch {
-	case t.MutateElite:
-	case d.Action == SelfMutate:
-		d.Action, d.Mutate = Keep, false
-	default:
+	if !t.MutateElite {
 		d.Mutate = false
+		if d.Action == SelfMutate {
+			d.Action = Keep
+		}
 	}
 	return d
 }

@@ -3,7 +3,6 @@
 package actors
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
@@ -61,19 +61,16 @@ func Cases() []Case {
 // Named is the case of a name.
 func Named(t testing.TB, name string) Case {
 	t.Helper()
-	for _, c := range Cases() {
-		if c.Name == name {
-			return c
-		}
-	}
-	t.Fatalf("there is no case %q", name)
-	return Case{}
+	all := Cases()
+	i := slices.IndexFunc(all, func(c Case) bool { return c.Name == name })
+	must.Not(t, i < 0, "there is no case %q", name)
+	return all[i]
 }
 
 // distributions are policies of every distribution, and networks that are no perceptrons.
 func distributions() []Case {
-	clipped, mean, narrow := models.DefaultGaussianConfig(), models.DefaultGaussianConfig(),
-		models.DefaultGaussianConfig()
+	clipped := models.DefaultGaussianConfig()
+	mean, narrow := clipped, clipped
 	clipped.ClipActions, mean.ClipMeanActions = true, true
 	narrow.FixedLogStd, narrow.InitialLogStd, narrow.MaxLogStd = true, 0.5, 0.25
 	seen := clipped
@@ -91,10 +88,10 @@ func distributions() []Case {
 		{Name: "state_dependent_log_std", Spaces: bounded, Models: perceptrons(bounded, "tanh", seen), Scaled: true},
 		{Name: "categorical", Spaces: one, Models: perceptrons(one, "relu", mean), Scaled: true},
 		{Name: "multi_categorical", Spaces: many, Models: perceptrons(many, "elu", mean), Scaled: true},
+		{Name: "categorical/masks", Spaces: masked, Models: perceptrons(masked, "relu", mean)},
+		{Name: "multi_categorical/masks", Spaces: maskedMany, Models: perceptrons(maskedMany, "elu", mean),
+			Scaled: true},
 	}
-	list = append(list, Case{Name: "categorical/masks", Spaces: masked, Models: perceptrons(masked, "relu", mean)},
-		Case{Name: "multi_categorical/masks", Spaces: maskedMany, Models: perceptrons(maskedMany, "elu", mean),
-			Scaled: true})
 	for name, c := range map[string]struct {
 		sp    spaces.Set
 		class string
@@ -115,17 +112,15 @@ func distributions() []Case {
 		list = append(list, Case{Name: name, Spaces: c.sp, Models: specified(c.spec, c.sp)})
 	}
 	parts := spaces.Set{Action: free, Observation: spaces.NewDict(map[string]spaces.Space{
-		"arm": spaces.NewDict(map[string]spaces.Space{"joints": spaces.Unbounded(4),
-			"tip": spaces.Unbounded(3)}), "gripper": spaces.NewMultiDiscrete(2, 3),
-	})}
+		"arm":     spaces.NewDict(map[string]spaces.Space{"joints": spaces.Unbounded(4), "tip": spaces.Unbounded(3)}),
+		"gripper": spaces.NewMultiDiscrete(2, 3)})}
 	for name, c := range map[string]struct {
 		sp      spaces.Set
 		encoder []int
 		latent  int
 	}{
 		"evolvable": {bounded, nil, 0}, "evolvable/latent": {bounded, []int{9}, 5},
-		"evolvable/dict":    {parts, []int{9, 8}, 5},
-		"evolvable/indices": {indices, nil, 0},
+		"evolvable/dict": {parts, []int{9, 8}, 5}, "evolvable/indices": {indices, nil, 0},
 	} {
 		list = append(list, Case{Name: name, Spaces: c.sp, Scaled: name == "evolvable/latent",
 			Models: valued(c.sp, models.DefaultGaussianConfig(), func(outputs int, seed int64) (models.Network, error) {
@@ -168,9 +163,8 @@ func layers(sizes ...string) []models.Layer {
 }
 
 func spec(input, output string) models.Spec {
-	return models.Spec{Output: output,
-		Network: []models.Container{{Name: "net", Input: input, Layers: layers("16", "12"),
-			Activations: []string{"elu"}}}}
+	return models.Spec{Output: output, Network: []models.Container{{Name: "net", Input: input,
+		Layers: layers("16", "12"), Activations: []string{"elu"}}}}
 }
 
 // makeModels builds policy and value.
@@ -216,19 +210,13 @@ func (c Case) New(t testing.TB, seed int64) agenttest.Agent {
 	}
 	sp := c.Spaces
 	policy, value, err := c.Models(seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var agent agenttest.Agent
 	if c.AMP {
 		sp.AMPObservation = spaces.Unbounded(2)
 		settings["motion_dataset_size"], settings["reply_buffer_size"], settings["amp_batch_size"] = 50, 60, 20
-		var discriminator models.Network
-		if discriminator, err = models.NewMLP(
-			models.MLPConfig{Inputs: 2, Outputs: 1, Hidden: []int{8}, Activation: "tanh"},
-			seed); err != nil {
-			t.Fatal(err)
-		}
+		discriminator := must.Get(models.NewMLP(
+			models.MLPConfig{Inputs: 2, Outputs: 1, Hidden: []int{8}, Activation: "tanh"}, seed))(t)
 		agent, err = amp.New(amp.Options{Spaces: sp, NumEnvs: Rows, Seed: seed, Dict: settings,
 			Motions: &agenttest.Motion{Width: 2, Mean: 0.7},
 			Models:  amp.Models{Policy: policy, Value: value, Discriminator: discriminator}})
@@ -236,9 +224,7 @@ func (c Case) New(t testing.TB, seed int64) agenttest.Agent {
 		agent, err = ppo.New(ppo.Options{Spaces: sp, NumEnvs: Rows, Seed: seed, Dict: settings,
 			Models: ppo.Models{Policy: policy, Value: value}})
 	}
-	if err != nil {
-		t.Fatal(fmt.Errorf("%s: %w", c.Name, err))
-	}
+	must.Not(t, err != nil, "%s: %v", c.Name, err)
 	agenttest.Close(t, agent)
 	world := agenttest.NewWorld(sp, agenttest.Seeds(seed, Rows)...)
 	if c.Spaces.Observation.Kind == spaces.Box { // the world shows numbers only

@@ -7,6 +7,7 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // Played is what an agent in evaluation did: Rows observations a step with their action masks, its actions, and after
@@ -29,10 +30,7 @@ func (c Case) Play(t testing.TB, agent agenttest.Agent, rng *rand.Rand, steps in
 			seen = behind(rows)
 		}
 		masks := agenttest.Masks(c.Spaces, seen)
-		actions, err := agent.Act(agents.Observation{Observations: seen, ActionMasks: masks})
-		if err != nil {
-			t.Fatal(err)
-		}
+		actions := must.Get(agent.Act(agents.Observation{Observations: seen, ActionMasks: masks}))(t)
 		p.Observations, p.Actions = append(p.Observations, rows...), append(p.Actions, actions...)
 		p.Masks = append(p.Masks, masks...)
 		end := agents.Transition{Terminated: make([]bool, Rows), Truncated: make([]bool, Rows)}
@@ -41,9 +39,7 @@ func (c Case) Play(t testing.TB, agent agenttest.Agent, rng *rand.Rand, steps in
 			end.Terminated[i], end.Truncated[i] = k == 0, k == 1
 			p.Ended = append(p.Ended, map[bool]byte{true: 1}[k < 2])
 		}
-		if err := agent.Record(end); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, agent.Record(end))
 	}
 	return p
 }

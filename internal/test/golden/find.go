@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/npz"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 //go:embed testdata
@@ -48,31 +49,16 @@ func Sources(own fs.FS) ([]Source, error) {
 		strings.Join(folders, ", "))
 }
 
-// must ends the test where something that has to succeed failed.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Parts runs f in one subtest for every file skrl/parts.npz: single building blocks.
 func Parts(t *testing.T, f func(t *testing.T, parts map[string]Tensor)) {
 	t.Helper()
-	own, err := fs.Sub(embedded, "testdata")
-	must(t, err)
-	list, err := Sources(own)
-	must(t, err)
-	for _, src := range list {
-		const file = "skrl/parts.npz"
-		arrays, err := ReadNPZ(src.FS, file)
+	own := must.Get(fs.Sub(embedded, "testdata"))(t)
+	for _, src := range must.Get(Sources(own))(t) {
+		arrays, err := ReadNPZ(src.FS, "skrl/parts.npz")
 		if errors.Is(err, fs.ErrNotExist) && src.Name == Environment {
 			continue
 		}
-		t.Run(path.Join(src.Name, "skrl/parts"), func(t *testing.T) {
-			must(t, err)
-			f(t, arrays)
-		})
+		t.Run(path.Join(src.Name, "skrl/parts"), func(t *testing.T) { f(t, must.Get(arrays, err)(t)) })
 	}
 }
 
@@ -80,21 +66,15 @@ func Parts(t *testing.T, f func(t *testing.T, parts map[string]Tensor)) {
 // the test's testdata.
 func Models(t *testing.T, own fs.FS, f func(t *testing.T, about []byte, arrays map[string]Tensor)) {
 	t.Helper()
-	list, err := Sources(own)
-	must(t, err)
-	for _, src := range list {
-		files, err := fs.Glob(src.FS, "skrl_models/*.json")
-		must(t, err)
+	for _, src := range must.Get(Sources(own))(t) {
+		files := must.Get(fs.Glob(src.FS, "skrl_models/*.json"))(t)
 		if len(files) == 0 && src.Name != Environment {
 			t.Fatal("there are no cases in testdata/skrl_models")
 		}
 		for _, file := range files {
-			t.Run(path.Join(src.Name, strings.TrimSuffix(file, ".json")), func(t *testing.T) {
-				about, err := fs.ReadFile(src.FS, file)
-				must(t, err)
-				arrays, err := ReadNPZ(src.FS, strings.TrimSuffix(file, ".json")+".npz")
-				must(t, err)
-				f(t, about, arrays)
+			name := strings.TrimSuffix(file, ".json")
+			t.Run(path.Join(src.Name, name), func(t *testing.T) {
+				f(t, must.Get(fs.ReadFile(src.FS, file))(t), must.Get(ReadNPZ(src.FS, name+".npz"))(t))
 			})
 		}
 	}

@@ -25,6 +25,8 @@ type Standing struct {
 	Hyperparameters map[string]float64
 	// Failed is true where its training failed and nobody has rescued it, Final where it trained to the end.
 	Failed, Final bool
+
+	settled int64 // the last iteration in which its fate was decided
 }
 
 // Replay goes through a whole journal and returns where it leaves every member, in order of their numbers. A
@@ -34,13 +36,7 @@ func Replay(events []journal.Event) ([]Standing, error) {
 	if len(events) == 0 || events[0].Run == nil {
 		return nil, errors.New("pbt: a replay begins with the event of the population; give the whole journal")
 	}
-	members := events[0].Run.Members
-	if members < 1 || members > journal.MaxMembers {
-		return nil, fmt.Errorf("pbt: the journal is of a population of %d; there can be 1 to %d", members,
-			journal.MaxMembers)
-	}
-	r := replay{standings: make([]Standing, 0, min(members, len(events))), started: make(map[int]int),
-		settled: make(map[int]int64), members: members}
+	r := replay{members: events[0].Run.Members, standings: map[int]*Standing{}}
 	for i, e := range events[1:] {
 		if err := r.add(e); err != nil {
 			return nil, fmt.Errorf("pbt: event %d (%s, iteration %d, member %d): %w", i+2, e.Kind, e.Iteration,
@@ -48,19 +44,20 @@ func Replay(events []journal.Event) ([]Standing, error) {
 		}
 	}
 	for _, c := range r.sources {
-		if _, ok := r.started[c]; !ok {
+		if r.standings[c] == nil {
 			return nil, fmt.Errorf("pbt: member %d is copied and has no event of its own", c)
 		}
 	}
-	slices.SortFunc(r.standings, func(a, b Standing) int { return a.Member - b.Member })
-	return r.standings, nil
+	var all []Standing
+	for _, id := range slices.Sorted(maps.Keys(r.standings)) {
+		all = append(all, *r.standings[id])
+	}
+	return all, nil
 }
 
 type replay struct {
 	members   int
-	standings []Standing
-	started   map[int]int   // where in standings a member is
-	settled   map[int]int64 // the last iteration in which the member's fate was decided
+	standings map[int]*Standing
 	sources   []int
 }
 
@@ -71,20 +68,16 @@ func (r *replay) add(e journal.Event) error {
 	case e.Member < 0 || e.Member >= r.members || e.Parent >= r.members:
 		return fmt.Errorf("member %d and parent %d do not belong to a population of %d", e.Member, e.Parent, r.members)
 	}
-	at, ok := r.started[e.Member]
-	if e.Kind == journal.Start {
-		if ok {
-			return errors.New("the member starts twice")
-		}
-		r.started[e.Member] = len(r.standings)
-		r.standings = append(r.standings, Standing{Member: e.Member, Parent: -1, Hyperparameters: maps.Clone(e.After)})
+	s := r.standings[e.Member]
+	switch start := e.Kind == journal.Start; {
+	case start && s != nil:
+		return errors.New("the member starts twice")
+	case start:
+		r.standings[e.Member] = &Standing{Member: e.Member, Parent: -1, Hyperparameters: maps.Clone(e.After),
+			settled: -1}
 		return nil
-	}
-	if !ok {
+	case s == nil:
 		return errors.New("the member never started")
-	}
-	s := &r.standings[at]
-	switch {
 	case s.Final:
 		return errors.New("the member had trained to the end")
 	case e.Iteration < s.Iteration || e.Steps < s.Steps:
@@ -93,10 +86,10 @@ func (r *replay) add(e journal.Event) error {
 	}
 	switch e.Kind {
 	case journal.Keep, journal.Replace, journal.SelfMutate:
-		if settled, ok := r.settled[e.Member]; ok && settled >= e.Iteration {
+		if s.settled >= e.Iteration {
 			return errors.New("something was decided twice")
 		}
-		r.settled[e.Member] = e.Iteration
+		s.settled = e.Iteration
 	}
 	s.Iteration, s.Steps = e.Iteration, e.Steps
 	if e.Before != nil {

@@ -35,12 +35,8 @@ func readFaults() ([]fault, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run this command in the root of the repository: %w", err)
 	}
-	return parseFaults(string(text))
-}
-
-func parseFaults(text string) ([]fault, error) {
 	var faults []fault
-	entries := strings.Split("\n"+strings.TrimRight(text, "\n"), "\n== ")
+	entries := strings.Split("\n"+strings.TrimRight(string(text), "\n"), "\n== ")
 	for _, entry := range entries[1:] {
 		head, change, _ := strings.Cut(entry, "\n-- was\n")
 		was, now, _ := strings.Cut(change, "\n-- now")
@@ -86,11 +82,7 @@ func recordCatch(name, test string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(faultList, []byte(setCaught(string(text), name, test)), 0o666)
-}
-
-func setCaught(text, name, test string) string {
 	entry := `(?m)^(== ` + regexp.QuoteMeta(name) + `\n(?:(?:file|tests|says): .*\n)*)(?:caught: .*\n)?`
-	head := regexp.MustCompile(entry)
-	return head.ReplaceAllString(text, "${1}caught: "+test+"\n")
+	text = regexp.MustCompile(entry).ReplaceAll(text, []byte("${1}caught: "+test+"\n"))
+	return os.WriteFile(faultList, text, 0o666)
 }

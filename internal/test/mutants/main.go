@@ -1,7 +1,7 @@
 // Command mutants makes deliberate faults, one at a time, and checks that a test fails. It shows that a shorter suite
 // catches as much as a longer one did.
 //
-//	go run ./internal/test/mutants [-run REGEXP] [-list] [-short] [-update]
+//	go run ./internal/test/mutants [-run REGEXP] [-update]
 //
 // faults.go reads the list of faults, faults.txt. build.go runs the tests of a fault. The source stays as it is: the
 // faulty file replaces the sound one only in the build (go test -overlay).
@@ -11,56 +11,35 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
 
 func main() {
 	run := flag.String("run", "", "make only the faults whose name or file matches this regular expression")
-	list := flag.Bool("list", false, "print the faults and make none")
-	short := flag.Bool("short", false, "make only the first fault of each folder")
 	update := flag.Bool("update", false, "write into the list which test caught each fault")
 	flag.Parse()
-	faults, err := readFaults()
-	if err == nil {
-		faults, err = selectFaults(faults, *run, *short)
-	}
-	if err == nil && *list {
-		for _, f := range faults {
-			fmt.Printf("%-36s %-40s %s\n", f.name, f.file, f.says)
-		}
-	} else if err == nil {
-		err = makeFaults(faults, *update)
-	}
-	if err != nil {
+	if err := makeFaults(*run, *update); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-// selectFaults returns the faults that match. With short it returns only the first of each folder.
-func selectFaults(faults []fault, pattern string, short bool) ([]fault, error) {
+// makeFaults makes the faults that match, prints what became of each, and fails unless all were caught.
+func makeFaults(pattern string, update bool) error {
 	match, err := regexp.Compile(pattern)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var selected []fault
-	seen := map[string]bool{}
-	for _, f := range faults {
-		folder := path.Dir(f.file)
-		if short && seen[folder] || !match.MatchString(f.name) && !match.MatchString(f.file) {
-			continue
-		}
-		seen[folder] = true
-		selected = append(selected, f)
+	faults, err := readFaults()
+	if err != nil {
+		return err
 	}
-	return selected, nil
-}
-
-// makeFaults makes the faults, prints what became of each, and fails unless all were caught.
-func makeFaults(faults []fault, update bool) error {
+	faults = slices.DeleteFunc(faults, func(f fault) bool {
+		return !match.MatchString(f.name) && !match.MatchString(f.file)
+	})
 	folder, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return err

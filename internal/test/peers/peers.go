@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // Environment and SimulatorsEnvironment are the variables that name the folders of `make peers` and `make simulators`.
@@ -69,9 +71,5 @@ func Run(t testing.TB, python string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(python, append([]string{"-W", "ignore"}, args...)...)
 	cmd.Env = append(os.Environ(), "OPENBLAS_NUM_THREADS=1", "PYTHONDONTWRITEBYTECODE=1")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
-	}
-	return string(out)
+	return must.Run(t, cmd)
 }

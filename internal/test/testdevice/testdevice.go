@@ -32,6 +32,7 @@ import (
 	"unsafe"
 
 	"github.com/gorl-dev/gorl/internal/devicename"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -67,26 +68,17 @@ func Load() error {
 }
 
 // library returns the path of the library in the repository that contains the working directory, which `go test` sets
-// to the tested package's folder. Outside a repository it returns the bare file name.
+// to the tested package's folder. Elsewhere it returns the bare file name.
 func library() string {
 	const file = "libgorltestdevice.so"
-	dir, err := os.Getwd()
-	for err == nil {
-		if path := filepath.Join(dir, "build", "lib", file); exists(path) {
+	dir, _ := os.Getwd()
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		path := filepath.Join(dir, "build", "lib", file)
+		if _, err := os.Stat(path); err == nil {
 			return path
 		}
-		parent := filepath.Dir(dir)
-		if parent == dir || exists(filepath.Join(dir, "go.mod")) {
-			break
-		}
-		dir = parent
 	}
 	return file
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // Everywhere reports whether settings that say "cpu" mean another device.
@@ -115,11 +107,7 @@ func Name(i int) string { return fmt.Sprintf("privateuseone:%d", i) }
 // Device is device i.
 func Device(t testing.TB, i int) tensor.Device {
 	t.Helper()
-	d, err := tensor.ParseDevice(Name(i))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return must.Get(tensor.ParseDevice(Name(i)))(t)
 }
 
 // Counts are what one device has done: kernels launched, copies within it or to it from another device and replays of
@@ -136,9 +124,9 @@ func Count(i int) Counts {
 	C.bridge_counts(C.int32_t(i), &n[0])
 	return Counts{
 		Launches: int64(n[C.GTD_LAUNCHES]), Reads: int64(n[C.GTD_READS]), Writes: int64(n[C.GTD_WRITES]),
-		Blocking: int64(n[C.GTD_BLOCKING]),
-		Copies:   int64(n[C.GTD_COPIES]), Captured: int64(n[C.GTD_CAPTURED]), Replays: int64(n[C.GTD_REPLAYS]),
-		Allocations: int64(n[C.GTD_ALLOCATIONS]), LiveBytes: int64(n[C.GTD_LIVE_BYTES]),
+		Blocking: int64(n[C.GTD_BLOCKING]), Copies: int64(n[C.GTD_COPIES]), Captured: int64(n[C.GTD_CAPTURED]),
+		Replays: int64(n[C.GTD_REPLAYS]), Allocations: int64(n[C.GTD_ALLOCATIONS]),
+		LiveBytes: int64(n[C.GTD_LIVE_BYTES]),
 	}
 }
 
@@ -152,8 +140,8 @@ func During(i int, f func()) Counts {
 // Minus is the difference of two counts.
 func (a Counts) Minus(b Counts) Counts {
 	return Counts{a.Launches - b.Launches, a.Reads - b.Reads, a.Writes - b.Writes, a.Blocking - b.Blocking,
-		a.Copies - b.Copies,
-		a.Captured - b.Captured, a.Replays - b.Replays, a.Allocations - b.Allocations, a.LiveBytes - b.LiveBytes}
+		a.Copies - b.Copies, a.Captured - b.Captured, a.Replays - b.Replays, a.Allocations - b.Allocations,
+		a.LiveBytes - b.LiveBytes}
 }
 
 // Events returns what the devices do while f runs, an event a line: launches with the operation and the shapes of its

@@ -30,20 +30,18 @@ func Random(observation []float32, rng *rand.Rand) float32 {
 
 // Perfect returns a field with which the seat that is next reaches the best result that it can force (minimax). Among
 // several such fields each has the same probability.
-func Perfect(observation []float32, rng *rand.Rand) float32 { return pick(rng, Best(observation)) }
-
-// Best returns all fields with which the seat that is next reaches the best result that it can force.
-func Best(observation []float32) (best []int) {
+func Perfect(observation []float32, rng *rand.Rand) float32 {
 	b, top := read(observation), -2
+	var best []int
 	for _, field := range b.empty() {
-		switch v := -b.after(field).value(); {
+		switch v := -values()[b.after(field)]; {
 		case v > top:
 			best, top = []int{field}, v
 		case v == top:
 			best = append(best, field)
 		}
 	}
-	return best
+	return pick(rng, best)
 }
 
 func pick(rng *rand.Rand, from []int) float32 { return float32(from[rng.IntN(len(from))]) }
@@ -66,10 +64,7 @@ func (b board) after(field int) board {
 	return b
 }
 
-// value is [Value].
-func (b board) value() int { return values()[b] }
-
-// values are those of all boards, computed once.
+// values are the best results that the player who is next can force on all boards, computed once.
 var values = sync.OnceValue(func() map[board]int {
 	all := map[board]int{}
 	var solve func(b board) int
