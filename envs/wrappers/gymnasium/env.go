@@ -114,9 +114,9 @@ func (e *Env) open() error {
 // meet reads a child's description of its environments. The first child's spaces become those of the batch; any other
 // child must have the same ones. A child that replaces another passes first as false.
 func (e *Env) meet(c *child, first bool, deadline time.Time) error {
-	head, err := c.describe(deadline)
+	head, _, err := c.read(deadline)
 	if err != nil {
-		return err
+		return early(err)
 	}
 	about, set, err := parseDescription(head)
 	switch {
