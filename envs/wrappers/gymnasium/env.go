@@ -72,7 +72,6 @@ func New(o Options) (*Env, error) {
 	}
 	e := &Env{crew: crew{options: o, children: make([]*child, o.Children)}, exchange: exchange{columns: o.columns()},
 		file: file, metrics: map[string]float64{}, counts: map[string]int{}}
-	e.parameters.crew = &e.crew
 	if o.Stderr != nil {
 		e.stderr = &shared{to: o.Stderr}
 	}
@@ -144,7 +143,11 @@ func (e *Env) allocate() error {
 	e.returns, e.lengths, e.partial = make([]float64, n), make([]int, n), make([]bool, n)
 	e.episodes, e.faults = make([]envs.Episode, 0, n), make([]error, len(e.children))
 	e.infos = make([]json.RawMessage, n)
-	e.parameters.allocate()
+	objects := n
+	if e.options.Simulator != "" {
+		objects = 1
+	}
+	e.shaped, e.curriculum = make([]map[string]any, objects), make([]json.RawMessage, objects)
 	return nil
 }
 
