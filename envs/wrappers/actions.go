@@ -1,7 +1,6 @@
 package wrappers
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -41,7 +40,7 @@ func newClipAction(env envs.Env, who string) (*ClipAction, error) {
 // One of low and high may be infinite. It gives limits to simulators whose action spaces have none.
 func NewClipActionTo(env envs.Env, low, high float64) (*ClipAction, error) {
 	const who = "NewClipActionTo"
-	l, err := newLimits(who, env, low, high)
+	l, err := newLimits(who, low, high)
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +105,7 @@ func NewRescaleAction(env envs.Env) (*RescaleAction, error) {
 	}
 	if !space.Bounded() {
 		return nil, fmt.Errorf("wrappers: NewRescaleAction needs finite limits, the action space %v has %v to %v",
-			space,
-			space.Low, space.High)
+			space, space.Low, space.High)
 	}
 	r := &RescaleAction{inner: inner{env}, set: env.Spaces(), low: space.Low, high: space.High,
 		actions: make([]float32, env.NumEnvs()*space.Width())}
@@ -135,9 +133,6 @@ func (r *RescaleAction) Step(actions []float32) (*envs.Step, error) {
 // boxOf returns env's action or observation space, as of ("action" or "observation") says. It returns an error if the
 // space is not a valid Box. who is the constructor's name.
 func boxOf(env envs.Env, who, of string) (spaces.Space, error) {
-	if env == nil {
-		return spaces.Space{}, errors.New("wrappers: " + who + " needs an environment, got nil")
-	}
 	space := env.Spaces().Action
 	if of == "observation" {
 		space = env.Spaces().Observation

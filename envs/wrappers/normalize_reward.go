@@ -39,7 +39,7 @@ type NormalizeReward struct {
 
 // NewNormalizeReward returns env with normalised rewards.
 func NewNormalizeReward(env envs.Env, o NormalizeRewardOptions) (*NormalizeReward, error) {
-	l, err := newLearning("NewNormalizeReward", env, o.Epsilon, o.Variant, SB3)
+	l, err := newLearning("NewNormalizeReward", o.Epsilon, o.Variant, SB3)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ const normalizeHeader = "gorl normalized reward 1"
 
 // MarshalState returns the running statistics and the state of the environment inside.
 func (r *NormalizeReward) MarshalState() ([]byte, error) {
-	return r.stateful().marshal(normalizeHeader, func(e *statecodec.Encoder) {
+	return marshal(r.stateful(), normalizeHeader, func(e *statecodec.Encoder) {
 		e.Numbers(r.mean[0], r.variance[0], r.count)
 		e.Int(len(r.sums))
 		e.Numbers(r.sums...)
@@ -178,7 +178,7 @@ func (r *NormalizeReward) MarshalState() ([]byte, error) {
 func (r *NormalizeReward) RestoreState(b []byte) error {
 	var mean, variance, count float64
 	sums := make([]float64, len(r.sums))
-	err := r.stateful().restore(normalizeHeader, b, func(d *statecodec.Decoder) {
+	err := restore(r.stateful(), normalizeHeader, b, func(d *statecodec.Decoder) {
 		mean, variance, count = d.Float(), d.Float(), d.Float()
 		if got := d.Int(); got != len(sums) {
 			d.Fail("it is of %d environments, here are %d", got, len(sums))

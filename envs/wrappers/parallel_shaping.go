@@ -3,6 +3,7 @@ package wrappers
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
@@ -43,41 +44,42 @@ func (p *Parallel) SetRewardShaping(values map[string]any, environments []int) e
 	if p.shaping == nil {
 		p.shaping = shapers[0].RewardShaping()
 	}
-	// An empty list only checks the values: environment 0 takes them and gets its own back.
-	if environments != nil && len(environments) == 0 {
-		has := shapers[0].RewardShaping()
-		return errors.Join(p.shape(shapers, 0, values), p.shape(shapers, 0, has))
-	}
-	all := environments == nil
-	if all {
-		for i := range p.singles {
-			environments = append(environments, i)
-		}
-	}
 	for _, i := range environments {
 		if i < 0 || i >= len(p.singles) {
 			return fmt.Errorf("wrappers: environment %d is not one of %d", i, len(p.singles))
 		}
 	}
-	had := make([]map[string]any, 0, len(environments))
-	for k, i := range environments {
-		had = append(had, shapers[i].RewardShaping())
-		if err := p.shape(shapers, i, values); err != nil {
-			for ; k > 0; k-- {
-				err = errors.Join(err, p.shape(shapers, environments[k-1], had[k-1]))
-			}
-			return err
+	set := func(i int, values map[string]any) error {
+		return p.singles.call(i, func() error { return shapers[i].SetRewardShaping(values) })
+	}
+	all := environments == nil
+	check := !all && len(environments) == 0
+	if check { // environment 0 takes the values and gets its own back
+		environments = []int{0}
+	}
+	for i := 0; all && i < len(p.singles); i++ {
+		environments = append(environments, i)
+	}
+	had := make([]map[string]any, len(environments))
+	undo := func(n int, err error) error {
+		for k, i := range slices.Backward(environments[:n]) {
+			err = errors.Join(err, set(i, had[k]))
 		}
+		return err
+	}
+	for k, i := range environments {
+		had[k] = shapers[i].RewardShaping()
+		if err := set(i, values); err != nil {
+			return undo(k, err)
+		}
+	}
+	if check {
+		return undo(1, nil)
 	}
 	if all { // values may be a part of the parameters
 		p.shaping = shapers[0].RewardShaping()
 	}
 	return nil
-}
-
-// shape sets parameters of environment i, and makes an error of a panic.
-func (p *Parallel) shape(shapers []envs.SingleRewardShaper, i int, values map[string]any) error {
-	return p.singles.call(i, func() error { return shapers[i].SetRewardShaping(values) })
 }
 
 // curriculumHeader begins the saved curricula. Its number changes with the format.
