@@ -92,19 +92,13 @@ func (g *Graph) Replay() error {
 	if !g.recorded {
 		return errors.New("tensor: Replay: nothing is recorded; call Capture first")
 	}
-	if msg := C.gorl_graph_replay(g.native); msg != nil {
-		return failure("Replay", msg)
-	}
-	return nil
+	return failure("Replay", C.gorl_graph_replay(g.native))
 }
 
 // Drop forgets what was recorded. The memory stays with the graph for the next capture.
 func (g *Graph) Drop() error {
 	g.recorded = false
-	if msg := C.gorl_graph_drop(g.native); msg != nil {
-		return failure("Drop", msg)
-	}
-	return nil
+	return failure("Drop", C.gorl_graph_drop(g.native))
 }
 
 // Close releases the graph. It may be called twice.

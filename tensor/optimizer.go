@@ -107,8 +107,7 @@ func NewOptimizer(flat *Flat, cfg OptimizerConfig, groups []Group, clips []Clip)
 		}
 		if !(g.LearningRate >= 0) || math.IsInf(g.LearningRate, 1) {
 			return nil, fmt.Errorf("tensor: optimizer: group %s has the learning rate %g; want a finite number ≥ 0",
-				g.Name,
-				g.LearningRate)
+				g.Name, g.LearningRate)
 		}
 	}
 	for i, c := range clips {
@@ -151,8 +150,7 @@ func (o *Optimizer) ClipGrad(s *Scope) {
 	}
 	s.effect("ClipGrad", func() C.gorl_err {
 		return C.gorl_clip_norm_(handle("ClipGrad", o.flat.Grads), unsafe.SliceData(o.clipBegin),
-			unsafe.SliceData(o.clipEnd),
-			unsafe.SliceData(o.clipMax), C.int32_t(len(o.Clips)), handle("ClipGrad", o.Norms))
+			unsafe.SliceData(o.clipEnd), unsafe.SliceData(o.clipMax), C.int32_t(len(o.Clips)), handle("ClipGrad", o.Norms))
 	}, o.flat.Grads)
 }
 
@@ -213,8 +211,8 @@ func (o *Optimizer) Advance(s *Scope) {
 	}
 	if o.cfg.Kind != "sgd" {
 		C.gorl_adam_factors(unsafe.SliceData(o.lr), C.int32_t(len(o.Groups)), C.int64_t(o.Steps+1),
-			C.double(o.cfg.Betas[0]),
-			C.double(o.cfg.Betas[1]), C.double(o.cfg.Eps), C.double(o.cfg.WeightDecay), o.scope.Device().code(),
+			C.double(o.cfg.Betas[0]), C.double(o.cfg.Betas[1]), C.double(o.cfg.Eps), C.double(o.cfg.WeightDecay),
+			o.scope.Device().code(),
 			(*C.float)(unsafe.SliceData(o.next)))
 	}
 	if !slices.Equal(o.next, o.written) {
