@@ -246,44 +246,25 @@ func setNumber(dst, v reflect.Value) bool {
 		v = reflect.ValueOf(n)
 	}
 	switch {
+	case !isNumber(v.Kind()):
+		return false
 	case dst.CanFloat():
 		return setFloat(dst, v)
-	case v.CanFloat():
-		f := v.Float()
-		// 1<<63 itself does not fit; every whole float below it does.
-		if f != math.Trunc(f) || math.Abs(f) >= 1<<63 {
-			return false
-		}
-		v = reflect.ValueOf(int64(f))
-	}
-	if v.CanUint() {
-		if n := v.Uint(); n > math.MaxInt64 {
-			fits := dst.CanUint() && !dst.OverflowUint(n)
-			if fits {
-				dst.SetUint(n)
-			}
-			return fits
-		}
-		v = reflect.ValueOf(int64(v.Uint()))
-	}
-	switch {
-	case !v.CanInt():
-		return false
-	case dst.CanInt() && !dst.OverflowInt(v.Int()):
-		dst.SetInt(v.Int())
-	case dst.CanUint() && v.Int() >= 0 && !dst.OverflowUint(uint64(v.Int())):
-		dst.SetUint(uint64(v.Int()))
-	default:
+	case v.CanFloat() && math.Abs(v.Float()) >= 1<<63: // its conversion differs between processors
 		return false
 	}
+	whole := v.Convert(dst.Type())
+	if !whole.Convert(v.Type()).Equal(v) || toFloat(whole) < 0 != (toFloat(v) < 0) {
+		return false
+	}
+	dst.Set(whole)
 	return true
 }
 
+func toFloat(v reflect.Value) float64 { return v.Convert(reflect.TypeFor[float64]()).Float() }
+
 func setFloat(dst, v reflect.Value) bool {
-	if !isNumber(v.Kind()) {
-		return false
-	}
-	f := v.Convert(reflect.TypeFor[float64]()).Float()
+	f := toFloat(v)
 	if !math.IsInf(f, 0) && dst.OverflowFloat(f) {
 		return false
 	}

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // Error is one thing wrong with a configuration.
@@ -116,11 +115,7 @@ func shorten(s string) string {
 	if len(s) <= maxShown {
 		return s
 	}
-	cut := maxShown
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
+	return strings.ToValidUTF8(s[:maxShown], "") + "…"
 }
 
 // show writes a value as a user would have written it.

@@ -41,27 +41,16 @@ func collect(t reflect.Type, index []int) []field {
 	var fields []field
 	for i := range t.NumField() {
 		sf := t.Field(i)
-		tag, tagged := sf.Tag.Lookup("yaml")
-		name, flags, _ := strings.Cut(tag, ",")
+		name, flags, _ := strings.Cut(sf.Tag.Get("yaml"), ",")
 		if name == "-" || (!sf.IsExported() && !sf.Anonymous) {
 			continue
 		}
 		at := append(append([]int(nil), index...), i)
-		inline := sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Struct
-		for flag := range strings.SplitSeq(flags, ",") {
-			inline = inline || flag == "inline"
-		}
-		if inline {
-			if sf.Type.Kind() != reflect.Struct {
-				panic(fmt.Sprintf("config: %s.%s: only structs can be inlined, not %s", t, sf.Name, sf.Type))
-			}
+		if flags == "inline" || sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Struct {
 			fields = append(fields, collect(sf.Type, at)...)
 			continue
 		}
 		if !sf.IsExported() {
-			if tagged {
-				panic(fmt.Sprintf("config: %s.%s has a yaml tag and is not exported", t, sf.Name))
-			}
 			continue
 		}
 		if name == "" {

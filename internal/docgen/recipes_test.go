@@ -15,16 +15,12 @@ import (
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-// TestRecipes holds the tables of other libraries' hyperparameters to those that errors speak of. The page of rl_games'
-// files has those of rl_games.
+// TestRecipes holds the tables of other libraries' hyperparameters to those that errors speak of.
 func TestRecipes(t *testing.T) {
-	for _, library := range recipes.Libraries() {
-		if library == "rl_games" {
-			continue
-		}
+	for _, library := range recipes.Libraries {
 		var table strings.Builder
 		table.WriteString("| " + library + " | default | here |\n|---|---|---|\n")
-		for _, h := range recipes.Hyperparameters() {
+		for _, h := range recipes.Hyperparameters {
 			if h.Library != library {
 				continue
 			}
@@ -61,7 +57,7 @@ func TestRecipesNameSettings(t *testing.T) {
 			known = append(known, section+f.Key)
 		}
 	}
-	for _, h := range recipes.Hyperparameters() {
+	for _, h := range recipes.Hyperparameters {
 		if h.Key != "" && !slices.Contains(known, h.Key) || h.Key == "" && h.Note == "" {
 			t.Errorf("%s %s is %q here, which is no setting, or says nothing", h.Library, h.Name, h.Key)
 		}

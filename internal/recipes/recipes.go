@@ -19,21 +19,13 @@ type Hyperparameter struct {
 }
 
 // Libraries are those that [Hyperparameters] names, in its order.
-func Libraries() []string { return slices.Clone(libraries) }
-
-var libraries = []string{"CleanRL", "Stable-Baselines3", "rsl_rl", "rl_games"}
-
-// Hyperparameters returns every hyperparameter of the PPO of CleanRL (ppo_continuous_action.py, and in brackets
-// ppo.py), Stable-Baselines3 (PPO and its MlpPolicy), rsl_rl (the configuration of OnPolicyRunner) and rl_games
-// (params.config and params.network of a2c_continuous). docs/reference/recipes.md is made of it, but for
-// rl_games, whose keys are in docs/reference/rl-games.md.
-func Hyperparameters() []Hyperparameter { return slices.Clone(hyperparameters) }
+var Libraries = []string{"CleanRL", "Stable-Baselines3", "rsl_rl"}
 
 // Hints maps other libraries' names of settings to what gorl calls them, for errors about unknown keys. The names of
-// PyTorch's Adam and the keys that only AMP has are included.
+// PyTorch's Adam and the keys that only AMP has are included. For names of rl_games it points to the table of its files.
 func Hints() map[string]string {
 	hints := map[string]string{}
-	for _, h := range slices.Concat(hyperparameters, torch) {
+	for _, h := range slices.Concat(Hyperparameters, torch) {
 		meaning := fmt.Sprintf("is %q here", h.Key)
 		switch {
 		case h.Key == "":
@@ -50,6 +42,10 @@ func Hints() map[string]string {
 		default:
 			hints[h.Name] = fmt.Sprintf("%s; that of %s %s", before, h.Library, meaning)
 		}
+	}
+	for _, key := range rlGamesKeys {
+		hints[key] = "that is a name of rl_games: gorl convert translates its files, and docs/reference/rl-games.md " +
+			"lists what each of its keys is here"
 	}
 	for _, key := range ampKeys {
 		hints[key] = "that is a setting of AMP: leave it out, or train with agent.class AMP (package agents/amp)"
@@ -69,6 +65,17 @@ var ampKeys = []string{
 	"termination_steps", "termination_style_reward", "uniformity_loss_scale", "wasserstein_eta",
 }
 
+// rlGamesKeys are the names of rl_games' settings that none of [Libraries] has.
+var rlGamesKeys = []string{
+	"bound_loss_type", "bounds_loss_coef", "central_value_config", "clip_value", "critic_coef", "e_clip", "env_name",
+	"fixed_sigma", "games_to_track", "grad_norm", "horizon_length", "initializer", "lr_schedule", "max_epochs",
+	"max_frames", "mini_epochs", "minibatch_size_per_env", "mu_activation", "multi_gpu", "normalize_input",
+	"normalize_rms_advantage", "normalize_value", "num_actors", "population_based_training", "print_stats",
+	"reward_shaper", "rnn", "save_best_after", "save_frequency", "schedule_entropy", "schedule_type", "score_to_win",
+	"self_play_config", "separate", "seq_length", "sigma_init", "tau", "train_dir", "truncate_grads", "units",
+	"use_action_masks", "use_diagnostics", "use_smooth_clamp", "value_bootstrap", "zero_rnn_on_done",
+}
+
 // torch are names of PyTorch's optimizers.
 var torch = []Hyperparameter{
 	{"PyTorch", "lr", "", "learning_rate", ""},
@@ -76,13 +83,12 @@ var torch = []Hyperparameter{
 	{"PyTorch", "betas", "", "adam_betas", ""},
 }
 
-// The notes that several rows share.
-const (
-	perEnvironment = "counts environment steps: divide by num_envs for timesteps"
-	halved         = "half the number"
-)
+// perEnvironment is a note that several rows share.
+const perEnvironment = "counts environment steps: divide by num_envs for timesteps"
 
-var hyperparameters = []Hyperparameter{
+// Hyperparameters are all of the PPO of CleanRL (ppo_continuous_action.py, and in brackets ppo.py), Stable-Baselines3
+// (PPO and its MlpPolicy) and rsl_rl (the configuration of OnPolicyRunner). docs/reference/recipes.md is made of them.
+var Hyperparameters = []Hyperparameter{
 	{"CleanRL", "exp_name", "the script's name", "trainer.name", ""},
 	{"CleanRL", "seed", "1", "seed", ""},
 	{"CleanRL", "torch_deterministic", "True", "", "the same seed on the same machine makes the same run"},
@@ -110,7 +116,7 @@ var hyperparameters = []Hyperparameter{
 	{"CleanRL", "clip_coef", "0.2", "ratio_clip", "and value_clip, with clip_vloss"},
 	{"CleanRL", "clip_vloss", "True", "value_clip", "the number of clip_coef, or 0 for False"},
 	{"CleanRL", "ent_coef", "0 (0.01)", "entropy_loss_scale", ""},
-	{"CleanRL", "vf_coef", "0.5", "value_loss_scale", halved},
+	{"CleanRL", "vf_coef", "0.5", "value_loss_scale", "half the number"},
 	{"CleanRL", "max_grad_norm", "0.5", "grad_norm_clip", ""},
 	{"CleanRL", "target_kl", "None", "kl_threshold", "checked before every optimizer step, there after an epoch"},
 	{"CleanRL", "batch_size", "num_envs × num_steps", "", "rollouts × num_envs"},
@@ -220,76 +226,4 @@ var hyperparameters = []Hyperparameter{
 	{"rsl_rl", "symmetry_cfg", "None", "", "an environment can mirror what it shows"},
 	{"rsl_rl", "time_outs, of the environment", "bootstrapped", "time_limit_bootstrap",
 		"true: by the value of the last observation, there by that of the one before"},
-
-	{"rl_games", "name", "", "trainer.name", ""},
-	{"rl_games", "env_name", "", "environment.id", ""},
-	{"rl_games", "seed", "None", "seed", ""},
-	{"rl_games", "device", "cuda:0", "device", ""},
-	{"rl_games", "num_actors", "", "environment.num_envs", ""},
-	{"rl_games", "horizon_length", "", "rollouts", ""},
-	{"rl_games", "minibatch_size", "", "mini_batch_size", "the same number, with mini_batch_order: environments"},
-	{"rl_games", "minibatch_size_per_env", "", "mini_batch_size",
-		"times num_envs, with mini_batch_order: environments"},
-	{"rl_games", "mini_epochs", "", "learning_epochs", ""},
-	{"rl_games", "gamma", "", "discount_factor", ""},
-	{"rl_games", "tau", "", "gae_lambda", ""},
-	{"rl_games", "learning_rate", "", "learning_rate", ""},
-	{"rl_games", "lr_schedule", "", "learning_rate_scheduler",
-		"adaptive: KLAdaptiveLR with {divergence: gaussian} (AMP: gaussian_rollout); linear: LinearLR with " +
-			"{start_factor: 1, end_factor: 1e-6 / learning_rate, total_iters: auto}"},
-	{"rl_games", "schedule_type", "legacy", "learning_rate_scheduler_kwargs",
-		"legacy: {step: minibatch}; standard: {step: epoch}; standard_epoch: a constant rate, of AMP {step: update}"},
-	{"rl_games", "kl_threshold", "", "learning_rate_scheduler_kwargs",
-		"{kl_threshold: ...}; the agent's own kl_threshold ends an update early"},
-	{"rl_games", "schedule_entropy", "False", "",
-		"entropy_loss_scale does not change with time; a population can change it"},
-	{"rl_games", "e_clip", "", "ratio_clip", "and value_clip, with clip_value"},
-	{"rl_games", "clip_value", "", "value_clip", "the number of e_clip, or 0 for False"},
-	{"rl_games", "use_smooth_clamp", "False", "", "the surrogate is clipped as in the paper"},
-	{"rl_games", "critic_coef", "", "value_loss_scale", halved},
-	{"rl_games", "entropy_coef", "", "entropy_loss_scale", ""},
-	{"rl_games", "bounds_loss_coef", "None", "bounds_loss_scale", "the same number"},
-	{"rl_games", "bound_loss_type", "bound", "bounds_loss_type", "limit for bound, square for regularisation"},
-	{"rl_games", "clip_actions", "True", "models.policy.clip_actions", "or the wrapper clip_action"},
-	{"rl_games", "truncate_grads", "False", "grad_norm_clip", "the number of grad_norm, or 0 for False"},
-	{"rl_games", "grad_norm", "", "grad_norm_clip", "where truncate_grads is True"},
-	{"rl_games", "weight_decay", "0", "weight_decay", ""},
-	{"rl_games", "normalize_advantage", "", "advantage_normalization", "rollout, or none for False"},
-	{"rl_games", "normalize_rms_advantage", "False", "", "advantages are normalised by their own rollout or minibatch"},
-	{"rl_games", "normalize_input", "", "observation_preprocessor", "RunningStandardScaler"},
-	{"rl_games", "normalize_value", "False", "value_preprocessor", "RunningStandardScaler"},
-	{"rl_games", "value_bootstrap", "None", "time_limit_bootstrap",
-		"by the value of the last observation, there by that of the one before"},
-	{"rl_games", "reward_shaper", "", "rewards_shaper_scale",
-		"its scale_value; there is no shift_value, clip_reward has min_val and max_val"},
-	{"rl_games", "max_epochs", "-1", "trainer.timesteps", "times horizon_length"},
-	{"rl_games", "max_frames", "-1", "trainer.timesteps", perEnvironment},
-	{"rl_games", "score_to_win", "", "trainer.stop_at_episode_return", ""},
-	{"rl_games", "save_best_after", "100", "trainer.best", "the best checkpoint is kept from the first one on"},
-	{"rl_games", "save_frequency", "0", "trainer.checkpoint_interval", "counts updates; times horizon_length"},
-	{"rl_games", "games_to_track", "100", "", "figures of episodes are means over the last 100"},
-	{"rl_games", "print_stats", "True", "trainer.disable_progressbar", ""},
-	{"rl_games", "train_dir", "runs", "trainer.directory", ""},
-	{"rl_games", "mixed_precision", "False", "mixed_precision",
-		"in bfloat16; mixed_precision_dtype: float16 scales losses"},
-	{"rl_games", "multi_gpu", "False", "", "the launcher says how many processes train the agent"},
-	{"rl_games", "ppo", "True", "class", "PPO"},
-	{"rl_games", "central_value_config", "None", "models.value", "with input: STATES"},
-	{"rl_games", "use_action_masks", "False", "", "an environment's action masks are used whenever there are any"},
-	{"rl_games", "seq_length", "4", "sequence_length", "0, the default, is the whole rollout"},
-	{"rl_games", "zero_rnn_on_done", "True", "", "memories always begin anew where an episode ends"},
-	{"rl_games", "self_play_config", "None", "", "self-play is the environment's wrapper self_play, in a population"},
-	{"rl_games", "population_based_training", "False", "pbt", "a section of its own"},
-	{"rl_games", "use_diagnostics", "False", "", "the figures are always tracked"},
-	{"rl_games", "separate", "False", "models.separate", ""},
-	{"rl_games", "units", "", "models.mlp", ""},
-	{"rl_games", "activation", "", "models.activation", ""},
-	{"rl_games", "initializer", "default", "models.initialization",
-		"orthogonal for orthogonal_initializer; for default {initial_bias: zero, policy_output_gain: 1}"},
-	{"rl_games", "mu_activation", "None", "models.policy.output", `"tanh(ACTIONS)"`},
-	{"rl_games", "sigma_init", "const_initializer 0", "models.policy.initial_log_std", ""},
-	{"rl_games", "fixed_sigma", "True", "models.policy.state_dependent_log_std",
-		"true for False; its weights start at 0, which sigma_init const_initializer 0 says"},
-	{"rl_games", "rnn", "None", "models.policy.network",
-		"a layer gru, lstm or rnn, with layer_norm a layer of that name behind it"},
 }
