@@ -25,14 +25,11 @@ func section(t reflect.Type) bool { return t.Kind() == reflect.Struct && !readsI
 
 // fieldsOf lists a struct's keys in the order of its fields.
 func fieldsOf(t reflect.Type) []field {
-	var fields []field
-	seen := map[string]bool{}
-	for _, f := range collect(t, nil) {
-		if seen[f.key] {
+	fields := collect(t, nil)
+	for i, f := range fields {
+		if slices.ContainsFunc(fields[:i], func(g field) bool { return g.key == f.key }) {
 			panic(fmt.Sprintf("config: %s has the key %q twice", t, f.key))
 		}
-		seen[f.key] = true
-		fields = append(fields, f)
 	}
 	return fields
 }
@@ -45,7 +42,7 @@ func collect(t reflect.Type, index []int) []field {
 		if name == "-" || (!sf.IsExported() && !sf.Anonymous) {
 			continue
 		}
-		at := append(append([]int(nil), index...), i)
+		at := append(slices.Clone(index), i)
 		if flags == "inline" || sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Struct {
 			fields = append(fields, collect(sf.Type, at)...)
 			continue

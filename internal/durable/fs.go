@@ -45,21 +45,10 @@ type osFS struct{}
 func (osFS) MkdirAll(path string) error { return MkdirAll(path, 0o755) }
 
 func (osFS) Create(path string) (File, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 }
 
-func (osFS) Open(path string) (File, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
-}
-
+func (osFS) Open(path string) (File, error)             { return os.Open(path) }
 func (osFS) Stat(path string) (fs.FileInfo, error)      { return os.Stat(path) }
 func (osFS) ReadDir(path string) ([]fs.DirEntry, error) { return os.ReadDir(path) }
 func (osFS) Link(from, to string) error                 { return os.Link(from, to) }
