@@ -19,9 +19,15 @@ import (
 // [envs.RewardShaper], [envs.Curriculum] and [envs.MotionSource] if the Python environments have the methods that
 // [Env.SetRewardShaping], [Env.SetCurriculumState] and [Env.CollectReferenceMotions] name. Ask [envs.As].
 type Env struct {
-	// crew starts, asks and ends the children; exchange is the memory shared with them; parameters are the reward
-	// parameters and curricula that a new child is given again.
-	crew
+	// options are valid and have their defaults filled in.
+	options Options
+	// children are in the order of their environments: child k has those from k·N/K to (k+1)·N/K.
+	children []*child
+	// closed is set by Close for good. failed is the error after which only Close is left.
+	closed bool
+	failed error
+	// exchange is the memory shared with the children; parameters are the reward parameters and curricula that a new
+	// child is given again.
 	exchange
 	parameters
 	// about is the description that the first child gave. All others gave the same spaces.
@@ -70,7 +76,7 @@ func New(o Options) (*Env, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gymnasium: making shared memory: %w", err)
 	}
-	e := &Env{crew: crew{options: o, children: make([]*child, o.Children)}, exchange: exchange{columns: o.columns()},
+	e := &Env{options: o, children: make([]*child, o.Children), exchange: exchange{columns: o.columns()},
 		file: file, metrics: map[string]float64{}, counts: map[string]int{}}
 	if o.Stderr != nil {
 		e.stderr = &shared{to: o.Stderr}
