@@ -24,25 +24,19 @@ func parseRules(tag string) (rules, error) {
 	if tag == "" {
 		return r, nil
 	}
+	numbers := map[string]**float64{"min": &r.min, "max": &r.max, "gt": &r.gt, "lt": &r.lt}
+	lengths := map[string]**int{"minlen": &r.minLen, "maxlen": &r.maxLen}
 	for part := range strings.SplitSeq(tag, ",") {
 		name, text, _ := strings.Cut(part, "=")
 		var err error
-		switch name {
-		case "min":
-			r.min, err = number(text)
-		case "max":
-			r.max, err = number(text)
-		case "gt":
-			r.gt, err = number(text)
-		case "lt":
-			r.lt, err = number(text)
-		case "minlen":
-			r.minLen, err = length(text)
-		case "maxlen":
-			r.maxLen, err = length(text)
-		case "oneof":
+		switch {
+		case numbers[name] != nil:
+			*numbers[name], err = number(text)
+		case lengths[name] != nil:
+			*lengths[name], err = length(text)
+		case name == "oneof":
 			r.oneof = strings.Split(text, "|")
-		case "inf":
+		case name == "inf":
 			r.inf = true
 		default:
 			err = fmt.Errorf("unknown rule %q", part)
