@@ -3,10 +3,10 @@ package wrappers
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
+	"github.com/gorl-dev/gorl/internal/undo"
 )
 
 // RewardShaping returns the reward parameters last set for all environments, or at first those that environment 0 was
@@ -49,37 +49,30 @@ func (p *Parallel) SetRewardShaping(values map[string]any, environments []int) e
 			return fmt.Errorf("wrappers: environment %d is not one of %d", i, len(p.singles))
 		}
 	}
+	all := environments == nil
+	check := !all && len(environments) == 0
+	switch {
+	case all:
+		environments = undo.Indices(len(p.singles))
+	case check: // environment 0 takes the values and gets its own back
+		environments = []int{0}
+	}
+	had := map[int]map[string]any{}
 	set := func(i int, values map[string]any) error {
 		return p.singles.call(i, func() error { return shapers[i].SetRewardShaping(values) })
 	}
-	all := environments == nil
-	check := !all && len(environments) == 0
-	if check { // environment 0 takes the values and gets its own back
-		environments = []int{0}
-	}
-	for i := 0; all && i < len(p.singles); i++ {
-		environments = append(environments, i)
-	}
-	had := make([]map[string]any, len(environments))
-	undo := func(n int, err error) error {
-		for k, i := range slices.Backward(environments[:n]) {
-			err = errors.Join(err, set(i, had[k]))
-		}
-		return err
-	}
-	for k, i := range environments {
-		had[k] = shapers[i].RewardShaping()
-		if err := set(i, values); err != nil {
-			return undo(k, err)
-		}
-	}
-	if check {
-		return undo(1, nil)
-	}
-	if all { // values may be a part of the parameters
+	back := func(i int) error { return set(i, had[i]) }
+	err := undo.All(environments, func(i int) error {
+		had[i] = shapers[i].RewardShaping()
+		return set(i, values)
+	}, back)
+	switch {
+	case err == nil && check:
+		return back(0)
+	case err == nil && all: // values may be a part of the parameters
 		p.shaping = shapers[0].RewardShaping()
 	}
-	return nil
+	return err
 }
 
 // curriculumHeader begins the saved curricula. Its number changes with the format.
@@ -116,18 +109,9 @@ func (p *Parallel) SetCurriculumState(b []byte) error {
 	if err != nil {
 		return err
 	}
-	for i := range p.singles {
-		err := p.singles.setCurriculum(i, states[i%len(states)])
-		if err == nil {
-			continue
-		}
-		// The environments before i get back what they had.
-		for k := range i {
-			err = errors.Join(err, p.singles.setCurriculum(k, had[k]))
-		}
-		return err
-	}
-	return nil
+	return undo.All(undo.Indices(len(p.singles)),
+		func(i int) error { return p.singles.setCurriculum(i, states[i%len(states)]) },
+		func(i int) error { return p.singles.setCurriculum(i, had[i]) })
 }
 
 // decodeCurricula returns the states in saved curricula, at least one.

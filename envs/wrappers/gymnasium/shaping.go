@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/undo"
 )
 
 // parameters are what was set in the Python objects. An object is one environment, or the whole batch of a simulator.
@@ -126,39 +126,35 @@ func (e *Env) SetRewardShaping(values map[string]any, environments []int) error 
 	case e.options.Simulator != "": // environment 0 stands for the whole batch
 		environments, all = []int{0}, true
 	case all:
-		for i := range e.options.NumEnvs {
-			environments = append(environments, i)
-		}
+		environments = undo.Indices(e.options.NumEnvs)
 	}
-	wanted := make([]map[string]any, len(environments))
-	for k, i := range environments { // a key left out keeps its value
-		if wanted[k], err = envs.UnflattenShaping(e.shapingOf(i, base), flat); err != nil {
+	wanted := map[int]map[string]any{}
+	for _, i := range environments { // a key left out keeps its value
+		if wanted[i], err = envs.UnflattenShaping(e.shapingOf(i, base), flat); err != nil {
 			return fmt.Errorf("gymnasium: %w", err)
 		}
 	}
-	undo := func(n int, err error) error {
-		for _, i := range slices.Backward(environments[:n]) {
-			if e.failed == nil {
-				err = errors.Join(err, e.shape(i, e.shapingOf(i, base)))
-			}
+	back := func(i int) error {
+		if e.failed != nil {
+			return nil
 		}
-		return err
+		return e.shape(i, e.shapingOf(i, base))
 	}
-	for k, i := range environments {
+	if err := undo.All(environments, func(i int) error {
 		// Trainers call this for one environment after the other, as each begins an episode. A simulator has the
 		// values after the first call.
-		if e.options.Simulator != "" && !check && reflect.DeepEqual(wanted[k], e.shaped[i]) {
-			continue
+		if e.options.Simulator != "" && !check && reflect.DeepEqual(wanted[i], e.shaped[i]) {
+			return nil
 		}
-		if err := e.shape(i, wanted[k]); err != nil {
-			return undo(k, err)
-		}
+		return e.shape(i, wanted[i])
+	}, back); err != nil {
+		return err
 	}
 	if check {
-		return undo(1, nil)
+		return back(0)
 	}
-	for k, i := range environments {
-		e.shaped[i] = wanted[k]
+	for i, values := range wanted {
+		e.shaped[i] = values
 	}
 	if all {
 		e.shaping = whole
