@@ -57,8 +57,6 @@ func (l limits) box(space spaces.Space) (clipped spaces.Space, ok bool) {
 type ClipObservation struct {
 	latest
 	limits
-	// set are the spaces of the wrapper, with clipped limits.
-	set spaces.Set
 }
 
 // NewClipObservation returns env with its observations clipped to [low, high]. One of low and high may be infinite.
@@ -81,11 +79,8 @@ func NewClipObservation(env envs.Env, low, high float64) (*ClipObservation, erro
 	for i := range set.Seats {
 		set.Seats[i].Observation, _ = l.box(set.Seats[i].Observation)
 	}
-	return &ClipObservation{newLatest(env, clipped.Width()), l, set}, nil
+	return &ClipObservation{newLatest(env, set), l}, nil
 }
-
-// Spaces are those of the environment inside with the limits of observations clipped.
-func (c *ClipObservation) Spaces() spaces.Set { return c.set }
 
 // Reset resets the environment inside and clips the first observations.
 func (c *ClipObservation) Reset(seed int64) (*envs.Step, error) {

@@ -37,8 +37,6 @@ type NormalizeObservationOptions struct {
 type NormalizeObservation struct {
 	latest
 	learning
-	// set are the spaces of the wrapper, whose observations have no limits.
-	set spaces.Set
 	// rows are the rows of observations inside that are learned from next. They share memory with the step inside.
 	rows [][]float32
 	// batch holds the mean and variance of rows, before they are merged.
@@ -61,12 +59,9 @@ func NewNormalizeObservation(env envs.Env, o NormalizeObservationOptions) (*Norm
 	w, set := space.Width(), env.Spaces()
 	set.Observation = spaces.Unbounded(space.Shape...)
 	l.moments = newMoments(w)
-	return &NormalizeObservation{latest: newLatest(env, w), learning: l, set: set,
+	return &NormalizeObservation{latest: newLatest(env, set), learning: l,
 		rows: make([][]float32, 0, env.NumEnvs()), batch: newMoments(w), deviation: make([]float64, w)}, nil
 }
-
-// Spaces are those of the environment inside with observations that have no limits.
-func (o *NormalizeObservation) Spaces() spaces.Set { return o.set }
 
 // Reset resets the environment inside, learns from the first observations, and normalises them. The running statistics
 // stay.

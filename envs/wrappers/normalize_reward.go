@@ -35,6 +35,8 @@ type NormalizeReward struct {
 	// sums (N) are the discounted sums of rewards of the episodes in progress.
 	sums     []float64
 	discount float64
+	// rows are the environments whose sums changed in the last step. The slice is reused.
+	rows []int
 }
 
 // NewNormalizeReward returns env with normalised rewards.
@@ -126,17 +128,7 @@ func (r *NormalizeReward) learn(s *envs.Step) error {
 	if err := checkRewards(r.StatisticsName(), s, s.Rewards); err != nil {
 		return err
 	}
-	n := 0.0
-	for i := range s.Rewards {
-		if !s.ResetOnly(i) {
-			n++
-		}
-	}
-	if n == 0 {
-		return nil
-	}
-	// The batch's mean and population variance of the sums are merged like rows of one column.
-	var mean, variance [1]float64
+	r.rows = r.rows[:0]
 	for i, x := range s.Rewards {
 		if s.ResetOnly(i) {
 			continue
@@ -147,12 +139,18 @@ func (r *NormalizeReward) learn(s *envs.Step) error {
 			r.sums[i] = 0
 		}
 		r.sums[i] = r.sums[i]*r.discount + float64(x)
+		r.rows = append(r.rows, i)
+	}
+	n := float64(len(r.rows))
+	if n == 0 {
+		return nil
+	}
+	// The batch's mean and population variance of the sums are merged like rows of one column.
+	var mean, variance [1]float64
+	for _, i := range r.rows {
 		mean[0] += r.sums[i] / n
 	}
-	for i := range s.Rewards {
-		if s.ResetOnly(i) {
-			continue
-		}
+	for _, i := range r.rows {
 		variance[0] += (r.sums[i] - mean[0]) * (r.sums[i] - mean[0]) / n
 		if r.variant == SB3 && s.Ended(i) {
 			r.sums[i] = 0

@@ -28,9 +28,8 @@ type SkillsOptions struct {
 // observation has the latent of its episode. Skills is [envs.Stateful] if the environment inside is.
 type Skills struct {
 	latest
-	// options have their defaults filled in; set are the spaces of the wrapper.
+	// options have their defaults filled in.
 	options SkillsOptions
-	set     spaces.Set
 	// pcg is the state of the generator rng, kept apart because it is saved.
 	pcg *rand.PCG
 	rng *rand.Rand
@@ -62,13 +61,11 @@ func NewSkills(env envs.Env, o SkillsOptions) (*Skills, error) {
 	}
 	// The latent is appended as further columns of the flat row.
 	set.Observation = longer(set.Observation, o.Size)
-	k := &Skills{latest: newLatest(env, set.Observation.Width()), options: o, latents: make([]float32, n*o.Size),
-		left: make([]int, n)}
 	if set.State.Kind == spaces.Box {
 		set.State = longer(set.State, o.Size)
-		k.shown, k.ends = make([]float32, n*set.State.Width()), make([]float32, n*set.State.Width())
 	}
-	k.set = set
+	k := &Skills{latest: newLatest(env, set), options: o, latents: make([]float32, n*o.Size), left: make([]int, n),
+		shown: set.State.Rows(n), ends: set.State.Rows(n)}
 	k.seed(o.Seed)
 	// The first latents are from the sphere; Reset draws others, from the source if it is set by then.
 	for i := range n {
@@ -163,9 +160,6 @@ func length(z []float32) float64 {
 	}
 	return math.Sqrt(sum)
 }
-
-// Spaces are those of the environment inside with longer observations and states.
-func (k *Skills) Spaces() spaces.Set { return k.set }
 
 // Latents returns the present latents, (N, Size). The slice belongs to the wrapper, which overwrites it.
 func (k *Skills) Latents() []float32 { return k.latents }

@@ -67,16 +67,21 @@ type latest struct {
 	keeper
 	// last is the last step of the environment inside, nil before the first. It is valid until the next step.
 	last *envs.Step
+	// set are the spaces of the wrapper.
+	set spaces.Set
 	// step is what the wrapper returns. observed and finals (N, O) are its observations and final observations.
 	step             envs.Step
 	observed, finals []float32
 }
 
-// newLatest returns a latest with room for observations of width values.
-func newLatest(env envs.Env, width int) latest {
-	n := env.NumEnvs() * width
-	return latest{keeper: keeper{inner{env}}, observed: make([]float32, n), finals: make([]float32, n)}
+// newLatest returns a latest for a wrapper with the spaces set.
+func newLatest(env envs.Env, set spaces.Set) latest {
+	n := env.NumEnvs() * set.Observation.Width()
+	return latest{keeper: keeper{inner{env}}, set: set, observed: make([]float32, n), finals: make([]float32, n)}
 }
+
+// Spaces are those of the environment inside with the observations, and states, that the wrapper returns.
+func (l *latest) Spaces() spaces.Set { return l.set }
 
 // show returns the step s of the environment inside with the observations that change writes into out, and the final
 // observations that the wrapper has written into finals.

@@ -110,11 +110,8 @@ func (l *layout) header() ([]byte, error) {
 		return nil, fmt.Errorf("gymnasium: the header has %d bytes, there is room for %d", headerStart+len(b),
 			l.Control.Offset)
 	}
-	head := make([]byte, headerStart, headerStart+len(b))
-	copy(head, magic)
-	binary.LittleEndian.PutUint32(head[8:], layoutVersion)
-	binary.LittleEndian.PutUint32(head[12:], uint32(len(b)))
-	return append(head, b...), nil
+	head := binary.LittleEndian.AppendUint32([]byte(magic), layoutVersion)
+	return append(binary.LittleEndian.AppendUint32(head, uint32(len(b))), b...), nil
 }
 
 // parseHeader reads a header from the beginning of a memory, and checks that control block 0 lies within it. vacant
