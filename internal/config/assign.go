@@ -16,8 +16,12 @@ func (m *merger) assign(path string, dst reflect.Value, value any, r rules) bool
 		dst.SetZero()
 		return m.check(path, dst, nil, r)
 	}
-	if done, ok := m.readItself(path, dst, value, r); done {
-		return ok
+	if s, ok := dst.Addr().Interface().(Setter); ok {
+		if err := s.SetConfig(value); err != nil {
+			m.report(&Error{Path: path, Given: value, Err: err})
+			return false
+		}
+		return m.check(path, dst, value, r)
 	}
 	v := reflect.ValueOf(value)
 	fits := true
@@ -50,19 +54,6 @@ func (m *merger) assign(path string, dst reflect.Value, value any, r rules) bool
 		return false
 	}
 	return m.check(path, dst, value, r)
-}
-
-// readItself tries the field's own method.
-func (m *merger) readItself(path string, dst reflect.Value, value any, r rules) (done, ok bool) {
-	s, is := dst.Addr().Interface().(Setter)
-	if !is {
-		return false, false
-	}
-	if err := s.SetConfig(value); err != nil {
-		m.report(&Error{Path: path, Given: value, Err: err})
-		return true, false
-	}
-	return true, m.check(path, dst, value, r)
 }
 
 func (m *merger) assignPointer(path string, dst, v reflect.Value, r rules) bool {
