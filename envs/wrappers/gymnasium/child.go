@@ -103,16 +103,10 @@ func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writ
 	case o.PettingZoo:
 		opening.Program = "games.py"
 	}
-	text, err := json.Marshal(opening)
-	if err != nil {
-		return nil, fmt.Errorf("gymnasium: %w", err)
-	}
+	text, _ := json.Marshal(opening) // validate has tried Kwargs
 	messages := [][]byte{source, text}
 	if opening.Program != "" {
-		extension, err := extensions.ReadFile(opening.Program)
-		if err != nil {
-			return nil, fmt.Errorf("gymnasium: %w", err)
-		}
+		extension, _ := extensions.ReadFile(opening.Program) // it is embedded
 		messages = append(messages, extension)
 	}
 	if err := c.start(o, memory, stderr); err != nil {

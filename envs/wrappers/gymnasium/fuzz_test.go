@@ -15,11 +15,10 @@ import (
 func testLayout(t testing.TB) (*layout, []byte) {
 	t.Helper()
 	about := &policyJSON{Name: strings.Repeat("long", 3000)} // longer than a page
-	l := must.Get(plan("policy", 2, 4, []array{{"observations", "f4", 3}, {"rewards", "f8", -1}, {"flags", "u1", -1},
-		{"states", "f4", 0}}, about))(t)
-	header := must.Get(l.header())(t)
+	l := plan("policy", 2, 4, []array{{"observations", "f4", 3}, {"rewards", "f8", -1}, {"flags", "u1", -1},
+		{"states", "f4", 0}}, about)
 	memory := make([]byte, l.Size)
-	copy(memory, header)
+	copy(memory, l.header())
 	return l, memory
 }
 

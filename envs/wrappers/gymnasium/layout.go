@@ -71,13 +71,10 @@ type array struct {
 // plan returns a layout with so many control blocks and the arrays, each of n rows. Each array begins on a page of
 // its own, so that children that write to one do not slow those down that read another. policy is the description of
 // a served policy, otherwise nil.
-func plan(role string, blocks, n int, arrays []array, policy *policyJSON) (*layout, error) {
+func plan(role string, blocks, n int, arrays []array, policy *policyJSON) *layout {
 	l := &layout{Role: role, Futex: futexNumber, Control: controlPlace{Stride: controlStride, Count: blocks},
 		Arrays: map[string]place{}, Policy: policy}
-	described, err := json.Marshal(policy) // a description has no bound of its own
-	if err != nil {
-		return nil, fmt.Errorf("gymnasium: %w", err)
-	}
+	described, _ := json.Marshal(policy) // a description has no bound of its own
 	// The header's length is that of its JSON, which holds offsets that depend on it: room for numbers of 13 digits is
 	// enough.
 	l.Control.Offset = pages(headerStart + 1024 + 256*len(arrays) + len(described))
@@ -94,24 +91,20 @@ func plan(role string, blocks, n int, arrays []array, policy *policyJSON) (*layo
 		at = pages(at + p.bytes())
 	}
 	l.Size = at
-	return l, nil
+	return l
 }
 
 // pages rounds up to whole pages.
 func pages(n int) int { return (n + pageSize - 1) / pageSize * pageSize }
 
 // header returns the first bytes of the memory: magic, version, length and JSON. They lie before the control blocks.
-func (l *layout) header() ([]byte, error) {
-	b, err := json.Marshal(l)
-	if err != nil {
-		return nil, fmt.Errorf("gymnasium: %w", err)
-	}
+func (l *layout) header() []byte {
+	b, _ := json.Marshal(l)
 	if headerStart+len(b) > l.Control.Offset {
-		return nil, fmt.Errorf("gymnasium: the header has %d bytes, there is room for %d", headerStart+len(b),
-			l.Control.Offset)
+		panic(fmt.Sprintf("gymnasium: a header of %d bytes has room for %d", headerStart+len(b), l.Control.Offset))
 	}
 	head := binary.LittleEndian.AppendUint32([]byte(magic), layoutVersion)
-	return append(binary.LittleEndian.AppendUint32(head, uint32(len(b))), b...), nil
+	return append(binary.LittleEndian.AppendUint32(head, uint32(len(b))), b...)
 }
 
 // parseHeader reads a header from the beginning of a memory, and checks that control block 0 lies within it. vacant

@@ -145,16 +145,9 @@ func (s *server) open(name string) (err error) {
 		state := spaceOf(set.State)
 		about.State = &state
 	}
-	l, err := plan("policy", 1, s.rows, arrays, about)
-	if err != nil {
-		return err
-	}
+	l := plan("policy", 1, s.rows, arrays, about)
 	l.Arrays["message"] = place{Offset: l.Size, DType: "u1", Shape: []int{maxMessage}}
 	l.Size += maxMessage
-	header, err := l.header()
-	if err != nil {
-		return err
-	}
 	if s.file, err = os.CreateTemp(filepath.Dir(s.path), "."+filepath.Base(s.path)+"-*"); err != nil {
 		return fmt.Errorf("gymnasium: %w", err)
 	}
@@ -166,7 +159,7 @@ func (s *server) open(name string) (err error) {
 	if s.memory, err = mapFile(s.file, l.Size); err != nil {
 		return fmt.Errorf("gymnasium: mapping %s: %w", s.path, err)
 	}
-	copy(s.memory, header)
+	copy(s.memory, l.header())
 	s.block = l.block(s.memory, 0)
 	s.block.prepare()
 	s.block.server = uint32(os.Getpid())
