@@ -4,6 +4,7 @@ package tensor
 import "C"
 
 import (
+	"cmp"
 	"errors"
 	"runtime"
 	"unsafe"
@@ -74,9 +75,7 @@ func (g *Graph) Capture(s *Scope, f func() error) (err error) {
 	}
 	complete, whole := false, C.int(0)
 	defer func() {
-		if msg := C.gorl_graph_end(g.native, flag(complete), &whole); msg != nil && err == nil {
-			err = failure("Capture", msg)
-		}
+		err = cmp.Or(err, failure("Capture", C.gorl_graph_end(g.native, flag(complete), &whole)))
 		g.recorded = complete && whole != 0 && err == nil
 	}()
 	err = g.WarmUp(s, f)
