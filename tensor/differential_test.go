@@ -91,8 +91,8 @@ func joined(f func(s *tensor.Scope, dim int64, x ...tensor.Tensor) tensor.Tensor
 var split = []string{"MLP", "Critic", "Optimizer"}
 
 // replayed are operations of minibatches that agents record and replay.
-var replayed = []string{"MLP", "Critic", "RNN", "GRU", "LSTM", "Surrogate", "ValueLoss-clipped", "ValueLoss-pessimistic",
-	"CrossEntropy", "GaussianLogProbSum", "Categorical", "SumSquares", "ScalerForward"}
+var replayed = []string{"MLP", "Critic", "RNN", "GRU", "LSTM", "Surrogate", "ValueLoss-clipped",
+	"ValueLoss-pessimistic", "CrossEntropy", "GaussianLogProbSum", "Categorical", "SumSquares", "ScalerForward"}
 
 // An operation is a generator of random cases. bound is the largest difference of an element that is accepted,
 // as a multiple of

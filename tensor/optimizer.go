@@ -111,8 +111,8 @@ func NewOptimizer(flat *Flat, cfg OptimizerConfig, groups []Group, clips []Clip)
 	}
 	for i, c := range clips {
 		if c.Begin < 0 || c.End > n || c.Begin > c.End || math.IsNaN(c.MaxNorm) {
-			return nil, fmt.Errorf("tensor: optimizer: clip %d is [%d, %d) of %d parameters, to %g", i, c.Begin, c.End, n,
-				c.MaxNorm)
+			return nil, fmt.Errorf("tensor: optimizer: clip %d is [%d, %d) of %d parameters with the limit %g", i,
+				c.Begin, c.End, n, c.MaxNorm)
 		}
 	}
 	o := &Optimizer{Groups: groups, Clips: clips, cfg: cfg, flat: flat, scope: NoGrad().On(DeviceOf(flat.Values))}
@@ -144,7 +144,8 @@ func (o *Optimizer) ClipGrad(s *Scope) {
 	}
 	s.effect("ClipGrad", func() C.gorl_err {
 		return C.gorl_clip_norm_(handle("ClipGrad", o.flat.Grads), unsafe.SliceData(o.clipBegin),
-			unsafe.SliceData(o.clipEnd), unsafe.SliceData(o.clipMax), C.int32_t(len(o.Clips)), handle("ClipGrad", o.Norms))
+			unsafe.SliceData(o.clipEnd), unsafe.SliceData(o.clipMax), C.int32_t(len(o.Clips)),
+			handle("ClipGrad", o.Norms))
 	}, o.flat.Grads)
 }
 

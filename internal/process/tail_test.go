@@ -41,7 +41,8 @@ func (s several) Write(b []byte) (int, error) { return io.MultiWriter(s...).Writ
 // TestWriters runs a program whose outputs go to writers that cannot be compared, and to one writer.
 func TestWriters(t *testing.T) {
 	var out, err, both strings.Builder
-	for _, o := range []process.Options{{Stdout: several{&out}, Stderr: several{&err}}, {Stdout: &both, Stderr: &both}} {
+	for _, o := range []process.Options{{Stdout: several{&out}, Stderr: several{&err}},
+		{Stdout: &both, Stderr: &both}} {
 		o.Argv = []string{"sh", "-c", "echo out; echo err >&2"}
 		p, failed := process.Start(o)
 		if failed != nil {

@@ -22,7 +22,7 @@ type Hyperparameter struct {
 var Libraries = []string{"CleanRL", "Stable-Baselines3", "rsl_rl"}
 
 // Hints maps other libraries' names of settings to what gorl calls them, for errors about unknown keys. The names of
-// PyTorch's Adam and the keys that only AMP has are included. For names of rl_games it points to the table of its files.
+// PyTorch's Adam and the keys that only AMP has are included. The hint of a name of rl_games is where its table is.
 func Hints() map[string]string {
 	hints := map[string]string{}
 	for _, h := range slices.Concat(Hyperparameters, torch) {
