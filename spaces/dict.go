@@ -77,12 +77,10 @@ func (s Space) validateEntries() error {
 			return fmt.Errorf("spaces: %v entry %d has no name", s.Kind, i)
 		case s.Kind == Tuple && e.Name != strconv.Itoa(i):
 			return fmt.Errorf("spaces: Tuple entry %d is named %q; entries are named by their numbers (NewTuple "+
-				"names them)", i,
-				e.Name)
+				"names them)", i, e.Name)
 		case s.Kind == Dict && i > 0 && e.Name <= s.Entries[i-1].Name:
 			return fmt.Errorf("spaces: Dict entry %q follows %q; entries must be sorted by name and named once "+
-				"(NewDict sorts "+
-				"them)", e.Name, s.Entries[i-1].Name)
+				"(NewDict sorts them)", e.Name, s.Entries[i-1].Name)
 		case e.Space.Kind == None:
 			return fmt.Errorf("spaces: %v entry %q has no space", s.Kind, e.Name)
 		}
@@ -91,15 +89,4 @@ func (s Space) validateEntries() error {
 		}
 	}
 	return nil
-}
-
-func (s Space) entriesString() string {
-	parts := make([]string, len(s.Entries))
-	for i, e := range s.Entries {
-		if s.Kind == Dict {
-			parts[i] = e.Name + ": "
-		}
-		parts[i] += e.Space.String()
-	}
-	return s.Kind.String() + "(" + strings.Join(parts, ", ") + ")"
 }

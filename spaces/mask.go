@@ -36,34 +36,35 @@ func (s Set) CheckMasks(masks []float32, n int) error {
 	if len(masks) != n*w {
 		return fmt.Errorf("spaces: action masks have %d values, want %d (%d environments × %d)", len(masks), n*w, n, w)
 	}
-	for i := 0; i < n && w > 0; i++ {
-		if err := s.CheckMask(masks[i*w : (i+1)*w]); err != nil {
-			return fmt.Errorf("spaces: environment %d: %w", i, err)
-		}
+	if w == 0 {
+		return nil
 	}
-	return nil
+	return s.eachRow(n, nil, masks, func(seat Set, _, mask []float32) error { return seat.allowsSome(mask) })
 }
 
 // CheckMask is [Set.CheckMasks] for the mask of one environment, whose length must be Outputs.
 func (s Set) CheckMask(row []float32) error {
-	return s.eachSeat(nil, row, func(seat Set, _, mask []float32) error {
-		for index := 0; len(mask) > 0; index++ {
-			choices, some := seat.Action.NVec[index], false
-			for k, x := range mask[:choices] {
-				if x != 0 && x != 1 {
-					return fmt.Errorf("the action mask has %g for choice %d of index %d; it must be 1 (allowed) or 0",
-						x, k, index)
-				}
-				some = some || x == 1
+	return s.eachSeat(nil, row, func(seat Set, _, mask []float32) error { return seat.allowsSome(mask) })
+}
+
+// allowsSome is CheckMask of a set without seats.
+func (s Set) allowsSome(mask []float32) error {
+	for index := 0; len(mask) > 0; index++ {
+		choices, some := s.Action.NVec[index], false
+		for k, x := range mask[:choices] {
+			if x != 0 && x != 1 {
+				return fmt.Errorf("the action mask has %g for choice %d of index %d; it must be 1 (allowed) or 0",
+					x, k, index)
 			}
-			if !some {
-				return fmt.Errorf("the action mask allows no choice of index %d of %v; it must allow at least one",
-					index, seat.Action)
-			}
-			mask = mask[choices:]
+			some = some || x == 1
 		}
-		return nil
-	})
+		if !some {
+			return fmt.Errorf("the action mask allows no choice of index %d of %v; it must allow at least one",
+				index, s.Action)
+		}
+		mask = mask[choices:]
+	}
+	return nil
 }
 
 // CheckAllowed returns an error unless every action of rows (n, Width) is allowed by its mask. Both must be valid (see
@@ -72,21 +73,15 @@ func (s Set) CheckAllowed(rows, masks []float32) error {
 	if s.ActionMask.Kind == None {
 		return nil
 	}
-	w, k := s.Action.Width(), s.ActionMask.Width()
-	for i := range len(rows) / w {
-		if err := s.eachSeat(rows[i*w:(i+1)*w], masks[i*k:(i+1)*k], func(seat Set, actions, mask []float32) error {
-			for index := 0; len(mask) > 0; index++ {
-				if x := actions[index]; mask[int(x)] == 0 {
-					return fmt.Errorf("the action mask forbids choice %g of index %d", x, index)
-				}
-				mask = mask[seat.Action.NVec[index]:]
+	return s.eachRow(len(rows)/s.Action.Width(), rows, masks, func(seat Set, actions, mask []float32) error {
+		for index := 0; len(mask) > 0; index++ {
+			if x := actions[index]; mask[int(x)] == 0 {
+				return fmt.Errorf("the action mask forbids choice %g of index %d", x, index)
 			}
-			return nil
-		}); err != nil {
-			return fmt.Errorf("spaces: environment %d: %w", i, err)
+			mask = mask[seat.Action.NVec[index]:]
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // SampleActions fills rows (n, Width) with random actions like [Space.Sample]. With an action mask space, choices are
@@ -96,29 +91,27 @@ func (s Set) SampleActions(rng *rand.Rand, rows, masks []float32) {
 		s.Action.Sample(rng, rows)
 		return
 	}
-	w, k := s.Action.Width(), s.ActionMask.Width()
-	for i := range len(rows) / w {
-		_ = s.eachSeat(rows[i*w:(i+1)*w], masks[i*k:(i+1)*k], func(seat Set, actions, mask []float32) error {
-			if len(mask) == 0 {
-				seat.Action.Sample(rng, actions)
+	n := len(rows) / s.Action.Width()
+	_ = s.eachRow(n, rows, masks, func(seat Set, actions, mask []float32) error {
+		if len(mask) == 0 {
+			seat.Action.Sample(rng, actions)
+		}
+		for index := 0; len(mask) > 0; index++ {
+			choices, allowed := seat.Action.NVec[index], 0
+			for _, x := range mask[:choices] {
+				allowed += int(x)
 			}
-			for index := 0; len(mask) > 0; index++ {
-				choices, allowed := seat.Action.NVec[index], 0
-				for _, x := range mask[:choices] {
-					allowed += int(x)
-				}
-				nth := rng.IntN(allowed)
-				for k, x := range mask[:choices] {
-					if x == 1 {
-						if nth == 0 {
-							actions[index] = float32(k)
-						}
-						nth--
+			nth := rng.IntN(allowed)
+			for k, x := range mask[:choices] {
+				if x == 1 {
+					if nth == 0 {
+						actions[index] = float32(k)
 					}
+					nth--
 				}
-				mask = mask[choices:]
 			}
-			return nil
-		})
-	}
+			mask = mask[choices:]
+		}
+		return nil
+	})
 }

@@ -108,23 +108,16 @@ func (s SeatStep) Row(i, k int) SeatStep {
 // CheckSeats returns an error unless the masks (n, K) of seats that are not active allow every choice. active is (n,
 // number of seats).
 func (s Set) CheckSeats(masks []float32, active []bool) error {
-	w, k := s.ActionMask.Width(), len(s.Seats)
-	if w == 0 {
+	if s.ActionMask.Width() == 0 || len(s.Seats) == 0 {
 		return nil
 	}
-	for i := range len(active) / max(k, 1) {
-		seat := 0
-		if err := s.eachSeat(nil, masks[i*w:(i+1)*w], func(_ Set, _, mask []float32) error {
-			if slices.Contains(mask, 0) && !active[i*k+seat] {
-				return errors.New("its action mask forbids choices, though it is not active; all must be 1")
-			}
-			seat++
-			return nil
-		}); err != nil {
-			return fmt.Errorf("spaces: environment %d: %w", i, err)
+	at := 0
+	return s.eachRow(len(active)/len(s.Seats), nil, masks, func(_ Set, _, mask []float32) error {
+		if at++; slices.Contains(mask, 0) && !active[at-1] {
+			return errors.New("its action mask forbids choices, though it is not active; all must be 1")
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // Check returns an error unless the step has the lengths of n environments with k seats, and finite rewards.
@@ -178,6 +171,21 @@ func (s Set) eachSeat(actions, masks []float32, f func(seat Set, actions, masks 
 			return fmt.Errorf("seat %s: %w", s.Seats[i].Name, err)
 		}
 		masks = masks[m:]
+	}
+	return nil
+}
+
+// eachRow calls eachSeat for each of n environments.
+func (s Set) eachRow(n int, actions, masks []float32, f func(seat Set, actions, masks []float32) error) error {
+	w, k := s.Action.Width(), s.ActionMask.Width()
+	for i := range n {
+		var own []float32
+		if actions != nil {
+			own = actions[i*w : (i+1)*w]
+		}
+		if err := s.eachSeat(own, masks[i*k:(i+1)*k], f); err != nil {
+			return fmt.Errorf("spaces: environment %d: %w", i, err)
+		}
 	}
 	return nil
 }

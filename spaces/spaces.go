@@ -180,8 +180,7 @@ func (s Space) Validate() error {
 			low, high := s.limits(i)
 			if s.DType == Uint8 && (low != float32(uint8(low)) || high != float32(uint8(high))) {
 				return fmt.Errorf("spaces: Box limit %d: %g and %g are no whole numbers from 0 to 255, which uint8 "+
-					"needs", i, low,
-					high)
+					"needs", i, low, high)
 			}
 			if !(low <= high) {
 				return fmt.Errorf("spaces: Box limit %d: low %g is not below high %g", i, low, high)
@@ -230,8 +229,7 @@ func (s Space) Equal(o Space) bool {
 	return s.Kind == o.Kind && s.DType == o.DType && slices.Equal(s.Shape, o.Shape) && slices.Equal(s.NVec, o.NVec) &&
 		equalLimits(s.Low, o.Low, low) && equalLimits(s.High, o.High, high) &&
 		slices.EqualFunc(s.Entries, o.Entries, func(a, b Entry) bool {
-			return a.Name == b.Name &&
-				a.Space.Equal(b.Space)
+			return a.Name == b.Name && a.Space.Equal(b.Space)
 		})
 }
 
@@ -249,22 +247,22 @@ func equalLimits(a, b []float32, otherwise float32) bool {
 // String writes the space as Gymnasium would, e.g. Box(17), Box(84, 84, 3, uint8), Discrete(2),
 // Dict(gripper: Discrete(2), joints: Box(7)) or Tuple(Box(7), Discrete(2)).
 func (s Space) String() string {
-	if s.Kind == Dict || s.Kind == Tuple {
-		return s.entriesString()
+	if s.Kind == None {
+		return "None"
 	}
-	dims := s.Shape
-	if s.Kind != Box {
-		dims = s.NVec
-	}
-	parts := make([]string, len(dims))
-	for i, d := range dims {
-		parts[i] = fmt.Sprint(d)
+	var parts []string
+	for _, d := range slices.Concat(s.Shape, s.NVec) {
+		parts = append(parts, fmt.Sprint(d))
 	}
 	if s.DType != Float32 {
 		parts = append(parts, string(s.DType))
 	}
-	if s.Kind == None {
-		return "None"
+	for _, e := range s.Entries {
+		name := e.Name + ": "
+		if s.Kind == Tuple {
+			name = ""
+		}
+		parts = append(parts, name+e.Space.String())
 	}
 	return fmt.Sprintf("%v(%s)", s.Kind, strings.Join(parts, ", "))
 }

@@ -20,11 +20,8 @@ func (s *Scope) Grad(output Tensor, createGraph bool, inputs ...Tensor) []Tensor
 	o := handle("Grad", output)
 	hs, res := handles("Grad", inputs), make([]C.gorl_t, len(inputs))
 	msg := C.gorl_grad(&o, 1, unsafe.SliceData(hs), C.int32_t(len(hs)), flag(createGraph), unsafe.SliceData(res))
-	if msg != nil {
-		s.err = failure("Grad", msg, append([]Tensor{output}, inputs...)...)
-		return out
-	}
-	for i := range out {
+	s.err = failure("Grad", msg, append([]Tensor{output}, inputs...)...)
+	for i := 0; s.err == nil && i < len(out); i++ {
 		out[i] = s.own(res[i])
 	}
 	return out

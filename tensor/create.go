@@ -104,24 +104,14 @@ func (s *Scope) Bitcast(a Tensor, dtype DType) Tensor {
 
 // Read copies t's elements, converted, into dst, which must have as many. On CUDA it waits for them.
 func Read[T Element](t Tensor, dst []T) error {
-	msg := C.gorl_read(handle("Read", t), C.int32_t(typeFor[T]()), unsafe.Pointer(unsafe.SliceData(dst)),
-		C.int64_t(len(dst)))
-	runtime.KeepAlive(t.T)
-	if msg != nil {
-		return failure("Read", msg, t)
-	}
-	return nil
+	return failure("Read", C.gorl_read(handle("Read", t), C.int32_t(typeFor[T]()),
+		unsafe.Pointer(unsafe.SliceData(dst)), C.int64_t(len(dst))), t)
 }
 
 // Write copies src, converted, over t's elements in place; t must have as many.
 func Write[T Element](t Tensor, src []T) error {
-	msg := C.gorl_write(handle("Write", t), C.int32_t(typeFor[T]()), unsafe.Pointer(unsafe.SliceData(src)),
-		C.int64_t(len(src)))
-	runtime.KeepAlive(t.T)
-	if msg != nil {
-		return failure("Write", msg, t)
-	}
-	return nil
+	return failure("Write", C.gorl_write(handle("Write", t), C.int32_t(typeFor[T]()),
+		unsafe.Pointer(unsafe.SliceData(src)), C.int64_t(len(src))), t)
 }
 
 // Float32s returns a copy of t's elements.
@@ -139,11 +129,8 @@ func Float64s(t Tensor) ([]float64, error) {
 // Item returns the only element of a scalar (or one-element) tensor. On CUDA it waits for it.
 func Item(t Tensor) (float64, error) {
 	var x C.double
-	if msg := C.gorl_item(handle("Item", t), &x); msg != nil {
-		return 0, failure("Item", msg, t)
-	}
-	runtime.KeepAlive(t.T)
-	return float64(x), nil
+	err := failure("Item", C.gorl_item(handle("Item", t), &x), t)
+	return float64(x), err
 }
 
 // Bytes returns t's own memory, without a copy. t must be contiguous and on the CPU. The slice must not be used after

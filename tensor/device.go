@@ -35,32 +35,28 @@ func CUDA(index int) Device { return Device{cuda, index} }
 // "privateuseone" and "privateuseone:1" are devices of a backend that the program has loaded into libtorch itself.
 func ParseDevice(s string) (Device, error) {
 	s = cmp.Or(devicename.Instead[s], s)
-	switch name, rest, found := strings.Cut(s, ":"); {
-	case s == "" || s == "cpu":
+	if s == "" || s == "cpu" || s == "auto" && CUDADevices() == 0 {
 		return CPU, nil
-	case s == "auto":
-		if CUDADevices() > 0 {
-			return CUDA(0), nil
-		}
-		return CPU, nil
-	case name == cuda || name == privateUse1:
-		i := 0
-		if found {
-			var err error
-			if i, err = strconv.Atoi(rest); err != nil || i < 0 {
-				return CPU, fmt.Errorf("tensor: device %q: want cpu, auto, cuda or cuda:N", s)
-			}
-		}
-		n := CUDADevices()
-		if name == privateUse1 {
-			n = int(C.gorl_privateuse1_devices())
-		}
-		if i >= n {
-			return CPU, fmt.Errorf("tensor: device %q: %s", s, missing(name, n))
-		}
-		return Device{name, i}, nil
 	}
-	return CPU, fmt.Errorf("tensor: device %q: want cpu, auto, cuda or cuda:N", s)
+	n := CUDADevices()
+	name, rest, found := strings.Cut(s, ":")
+	if name == privateUse1 {
+		n = int(C.gorl_privateuse1_devices())
+	}
+	var i int
+	var err error
+	if found {
+		i, err = strconv.Atoi(rest)
+	}
+	switch {
+	case s == "auto":
+		return CUDA(0), nil
+	case name != cuda && name != privateUse1, err != nil, i < 0:
+		return CPU, fmt.Errorf("tensor: device %q: want cpu, auto, cuda or cuda:N", s)
+	case i >= n:
+		return CPU, fmt.Errorf("tensor: device %q: %s", s, missing(name, n))
+	}
+	return Device{name, i}, nil
 }
 
 // missing says why there are only n devices of a kind, and what to do.
@@ -109,10 +105,7 @@ func CUDADevices() int { return int(C.gorl_cuda_devices()) }
 
 // Synchronize waits until every CUDA device has finished what was asked of it. On the CPU it does nothing.
 func Synchronize() error {
-	if e := C.gorl_cuda_synchronize(); e != nil {
-		return failure("Synchronize", e)
-	}
-	return nil
+	return failure("Synchronize", C.gorl_cuda_synchronize())
 }
 
 // DeviceOf returns where t lives.

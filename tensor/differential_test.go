@@ -6,11 +6,13 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -21,11 +23,9 @@ var (
 	onlyCase = flag.Int("case", -1, "the number of the only case that TestDifferential runs")
 )
 
-// TestDifferential computes random cases of every operation in float32, which gorl's engine does where it can,
-// and in float64,
-// which libtorch does by separate operations, and compares results, gradients and refusals. A few operations
-// have a reference in Go.
-// A failure prints the command that repeats its case.
+// TestDifferential computes random cases of every operation in float32, which gorl's engine does where it can, and in
+// float64, which libtorch does by separate operations, and compares results, gradients and refusals. A few operations
+// have a reference in Go. A failure prints the command that repeats its case.
 func TestDifferential(t *testing.T) {
 	for _, op := range operations {
 		t.Run(op.name, func(t *testing.T) {
@@ -46,6 +46,9 @@ func TestDifferential(t *testing.T) {
 			t.Logf("%d cases: worst error %.2g ε at %s (bound %g ε); %d values, "+
 				"%d gradients, %d replays compared, %d refusals",
 				n, w.error, w.at, op.bound, w.values, w.gradients, w.replays, w.refusals)
+			if slices.Contains(replayed, op.name) && *onlyCase < 0 && os.Getenv("GORL_ENGINE") != "torch" {
+				must.Is(t, w.replays > 0, true, "cases were recorded and replayed")
+			}
 		})
 	}
 }
@@ -86,6 +89,10 @@ func joined(f func(s *tensor.Scope, dim int64, x ...tensor.Tensor) tensor.Tensor
 
 // split are the operations that split their work among threads of the engine.
 var split = []string{"MLP", "Critic", "Optimizer"}
+
+// replayed are operations of minibatches that agents record and replay.
+var replayed = []string{"MLP", "Critic", "RNN", "GRU", "LSTM", "Surrogate", "ValueLoss-clipped",
+	"ValueLoss-pessimistic", "CrossEntropy", "GaussianLogProbSum", "Categorical", "SumSquares", "ScalerForward"}
 
 // An operation is a generator of random cases. bound is the largest difference of an element that is accepted,
 // as a multiple of

@@ -57,6 +57,7 @@ func (c *testCase) compute(way string, inputs []*input, f computation, o options
 	released.Close()
 
 	var out, grads []tensor.Tensor
+	weights := map[int]tensor.Tensor{}
 	pass := func() error {
 		if bound {
 			flat.ZeroGrad(s)
@@ -80,8 +81,16 @@ func (c *testCase) compute(way string, inputs []*input, f computation, o options
 			if !tensor.RequiresGrad(y) {
 				continue
 			}
-			weights := tensor.From(own, numbers(uint64(i+1), int(tensor.Numel(y))), tensor.Shape(y)...)
-			part := s.Sum(s.Mul(y, s.As(weights, tensor.TypeOf(y))))
+			factors := numbers(uint64(i+1), int(tensor.Numel(y)))
+			part := y
+			if shape := tensor.Shape(y); len(shape) == 0 {
+				part = s.MulScalar(y, factors[0])
+			} else {
+				if weights[i].T == nil { // from the host, which a capture must not read
+					weights[i] = own.As(tensor.From(own, factors, shape...), tensor.TypeOf(y))
+				}
+				part = s.Sum(s.Mul(y, weights[i]))
+			}
 			if loss.T != nil {
 				part = s.Add(loss, part)
 			}
@@ -150,6 +159,10 @@ func (c *testCase) replay(s *tensor.Scope, pass, change func() error) error {
 	c.must(err)
 	defer g.Close()
 	var failed error // the results', not the gradients'
+	if failed = pass(); failed != nil || s.Err() != nil {
+		return failed
+	}
+	s.Reset()
 	err = g.Capture(s, func() error { failed = pass(); return failed })
 	if failed != nil || s.Err() != nil {
 		return failed

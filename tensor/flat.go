@@ -131,16 +131,14 @@ func NewSharedFlat(params []Parameter, d Device, behind int64, owner string) (*F
 			return nil, fmt.Errorf("tensor: NewFlat: parameter %q is not a tensor (zero or released)", p.Name)
 		}
 		key := C.gorl_identity(handle("NewFlat", p.Tensor))
-		if seen[key] {
+		switch t := TypeOf(p.Tensor); {
+		case seen[key]:
 			continue
-		}
-		if names[p.Name] {
+		case names[p.Name]:
 			return nil, fmt.Errorf("tensor: NewFlat: two parameters are named %q", p.Name)
-		}
-		if t := TypeOf(p.Tensor); t != Float32 {
+		case t != Float32:
 			return nil, fmt.Errorf("tensor: NewFlat: parameter %q is %v; parameters are float32", p.Name, t)
-		}
-		if C.gorl_is_leaf(handle("NewFlat", p.Tensor)) == 0 {
+		case C.gorl_is_leaf(handle("NewFlat", p.Tensor)) == 0:
 			return nil, fmt.Errorf("tensor: NewFlat: parameter %q is the result of operations that autograd follows; "+
 				"create parameters in a NoGrad scope, or Detach them", p.Name)
 		}

@@ -4,6 +4,7 @@ package tensor
 import "C"
 
 import (
+	"cmp"
 	"errors"
 	"runtime"
 	"unsafe"
@@ -74,9 +75,7 @@ func (g *Graph) Capture(s *Scope, f func() error) (err error) {
 	}
 	complete, whole := false, C.int(0)
 	defer func() {
-		if msg := C.gorl_graph_end(g.native, flag(complete), &whole); msg != nil && err == nil {
-			err = failure("Capture", msg)
-		}
+		err = cmp.Or(err, failure("Capture", C.gorl_graph_end(g.native, flag(complete), &whole)))
 		g.recorded = complete && whole != 0 && err == nil
 	}()
 	err = g.WarmUp(s, f)
@@ -92,19 +91,13 @@ func (g *Graph) Replay() error {
 	if !g.recorded {
 		return errors.New("tensor: Replay: nothing is recorded; call Capture first")
 	}
-	if msg := C.gorl_graph_replay(g.native); msg != nil {
-		return failure("Replay", msg)
-	}
-	return nil
+	return failure("Replay", C.gorl_graph_replay(g.native))
 }
 
 // Drop forgets what was recorded. The memory stays with the graph for the next capture.
 func (g *Graph) Drop() error {
 	g.recorded = false
-	if msg := C.gorl_graph_drop(g.native); msg != nil {
-		return failure("Drop", msg)
-	}
-	return nil
+	return failure("Drop", C.gorl_graph_drop(g.native))
 }
 
 // Close releases the graph. It may be called twice.

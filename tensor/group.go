@@ -9,7 +9,6 @@ import "C"
 import (
 	"fmt"
 	"math"
-	"runtime"
 	"time"
 	"unsafe"
 )
@@ -40,11 +39,9 @@ func NewNCCL(rank, size int, timeout time.Duration) (*NCCL, error) {
 func (n *NCCL) Take() (key string, value []byte, ok bool, err error) {
 	var k, v *C.char
 	var size C.int64_t
-	if msg := C.gorl_nccl_take(n.native, &k, &v, &size); msg != nil {
-		return "", nil, false, failure("NCCL.Take", msg)
-	}
-	if k == nil {
-		return "", nil, false, nil
+	err = failure("NCCL.Take", C.gorl_nccl_take(n.native, &k, &v, &size))
+	if err != nil || k == nil {
+		return "", nil, false, err
 	}
 	defer C.gorl_free_string(k)
 	defer C.gorl_free_string(v)
@@ -55,31 +52,18 @@ func (n *NCCL) Take() (key string, value []byte, ok bool, err error) {
 func (n *NCCL) Put(key string, value []byte) error {
 	k := C.CString(key)
 	defer C.free(unsafe.Pointer(k))
-	msg := C.gorl_nccl_put(n.native, k, unsafe.Pointer(unsafe.SliceData(value)), C.int64_t(len(value)))
-	if msg != nil {
-		return failure("NCCL.Put", msg)
-	}
-	return nil
+	return failure("NCCL.Put",
+		C.gorl_nccl_put(n.native, k, unsafe.Pointer(unsafe.SliceData(value)), C.int64_t(len(value))))
 }
 
 // Sum replaces t by the sum of all ranks' tensors. Every rank gets the same numbers, bit for bit.
 func (n *NCCL) Sum(t Tensor) error {
-	msg := C.gorl_nccl_all_reduce(n.native, handle("Sum", t))
-	runtime.KeepAlive(t.T)
-	if msg != nil {
-		return failure("Sum", msg, t)
-	}
-	return nil
+	return failure("Sum", C.gorl_nccl_all_reduce(n.native, handle("Sum", t)), t)
 }
 
 // Broadcast replaces t by the tensor of rank root.
 func (n *NCCL) Broadcast(t Tensor, root int) error {
-	msg := C.gorl_nccl_broadcast(n.native, handle("Broadcast", t), C.int32_t(root))
-	runtime.KeepAlive(t.T)
-	if msg != nil {
-		return failure("Broadcast", msg, t)
-	}
-	return nil
+	return failure("Broadcast", C.gorl_nccl_broadcast(n.native, handle("Broadcast", t), C.int32_t(root)), t)
 }
 
 // Close leaves the ranks: the operations of the others fail from now on. It may be called twice.

@@ -161,8 +161,15 @@ func handles(op string, ts []Tensor) []C.gorl_t {
 	return hs
 }
 
-// failure turns a message of the shim into an error that names the operation and the shapes of its operands.
+// failure turns a message of the shim into an error that names the operation and the shapes of its operands. It is nil
+// for no message. The operands live at least until then.
 func failure(op string, msg C.gorl_err, operands ...Tensor) error {
+	for _, t := range operands {
+		runtime.KeepAlive(t.T)
+	}
+	if msg == nil {
+		return nil
+	}
 	text := C.GoString((*C.char)(msg))
 	C.gorl_free_string((*C.char)(msg))
 	var shapes []string

@@ -18,8 +18,7 @@ func (s *Scope) Copy(dst, src Tensor) {
 // AddTo adds alpha · src to dst.
 func (s *Scope) AddTo(dst, src Tensor, alpha float64) {
 	s.effect("AddTo", func() C.gorl_err {
-		return C.gorl_add_(handle("AddTo", dst), handle("AddTo", src),
-			C.double(alpha))
+		return C.gorl_add_(handle("AddTo", dst), handle("AddTo", src), C.double(alpha))
 	}, dst, src)
 }
 

@@ -29,8 +29,7 @@ func (s *Scope) ScalerUpdate(x, mean, variance, count Tensor, bessel bool, freez
 	const op = "ScalerUpdate"
 	s.effect(op, func() C.gorl_err {
 		return C.gorl_scaler_update_(handle(op, x), handle(op, mean), handle(op, variance), handle(op, count),
-			flag(bessel),
-			C.double(freezeAfter))
+			flag(bessel), C.double(freezeAfter))
 	}, x, mean, variance, count)
 }
 

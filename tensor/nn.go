@@ -128,19 +128,13 @@ func (net *Layers) pack(op string) error {
 // [Flat] and x needs no gradient, the whole perceptron is one node of the autograd graph, which [Scope.Backward] lets
 // add to the flat gradients at once; [Scope.Grad] by such parameters is then an error.
 func (s *Scope) MLP(x Tensor, net *Layers) Tensor {
-	if s.err != nil {
-		return Tensor{}
+	const op = "MLP"
+	if s.err == nil {
+		s.err = net.pack(op)
 	}
-	if err := net.pack("MLP"); err != nil {
-		s.err = err
-		return Tensor{}
-	}
-	h := handle("MLP", x)
-	msg := C.gorl_mlp(h, unsafe.SliceData(net.w), unsafe.SliceData(net.b), unsafe.SliceData(net.f),
-		C.int32_t(len(net.w)), s.lower(), s.grad, s.out())
-	runtime.KeepAlive(net)
-	if msg != nil {
-		return s.done("MLP", msg, append([]Tensor{x}, net.Weights...)...)
-	}
-	return s.done("MLP", nil, x)
+	defer runtime.KeepAlive(net)
+	return s.result(op, func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_mlp(handle(op, x), unsafe.SliceData(net.w), unsafe.SliceData(net.b), unsafe.SliceData(net.f),
+			C.int32_t(len(net.w)), s.lower(), s.grad, out)
+	}, x)
 }

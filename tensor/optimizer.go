@@ -84,43 +84,36 @@ func NewOptimizer(flat *Flat, cfg OptimizerConfig, groups []Group, clips []Clip)
 	if cfg.Betas = slices.Clone(cfg.Betas); cfg.Betas == nil {
 		cfg.Betas = []float64{0.9, 0.999}
 	}
-	if !slices.Contains([]string{"adam", "adamw", "sgd"}, cfg.Kind) {
+	n := flat.Len()
+	switch {
+	case !slices.Contains([]string{"adam", "adamw", "sgd"}, cfg.Kind):
 		return nil, fmt.Errorf("tensor: optimizer %q: want adam, adamw or sgd", cfg.Kind)
-	}
-	if len(cfg.Betas) != 2 || slices.ContainsFunc(cfg.Betas, func(b float64) bool { return !(b >= 0 && b < 1) }) {
+	case len(cfg.Betas) != 2 || slices.ContainsFunc(cfg.Betas, func(b float64) bool { return !(b >= 0 && b < 1) }):
 		return nil, fmt.Errorf("tensor: optimizer: betas %v: want two numbers in [0, 1)", cfg.Betas)
-	}
-	if !(cfg.Eps > 0) || !(cfg.WeightDecay >= 0) || !(cfg.Momentum >= 0) {
+	case !(cfg.Eps > 0) || !(cfg.WeightDecay >= 0) || !(cfg.Momentum >= 0):
 		return nil, fmt.Errorf("tensor: optimizer: eps %g, weight decay %g or momentum %g is out of range", cfg.Eps,
 			cfg.WeightDecay, cfg.Momentum)
+	case len(groups) == 0:
+		return nil, fmt.Errorf("tensor: optimizer: there are no parameter groups")
 	}
-	n := flat.Len()
 	for i, g := range groups {
-		if g.Begin < 0 || g.End > n || g.Begin >= g.End {
+		other := slices.IndexFunc(groups[:i], func(h Group) bool { return g.Begin < h.End && h.Begin < g.End })
+		switch {
+		case g.Begin < 0 || g.End > n || g.Begin >= g.End:
 			return nil, fmt.Errorf("tensor: optimizer: group %d (%s) is [%d, %d) of %d parameters", i, g.Name, g.Begin,
 				g.End, n)
-		}
-		for _, h := range groups[:i] {
-			if g.Begin < h.End && h.Begin < g.End {
-				return nil, fmt.Errorf("tensor: optimizer: groups %s and %s overlap", h.Name, g.Name)
-			}
-		}
-		if !(g.LearningRate >= 0) || math.IsInf(g.LearningRate, 1) {
+		case other >= 0:
+			return nil, fmt.Errorf("tensor: optimizer: groups %s and %s overlap", groups[other].Name, g.Name)
+		case !(g.LearningRate >= 0) || math.IsInf(g.LearningRate, 1):
 			return nil, fmt.Errorf("tensor: optimizer: group %s has the learning rate %g; want a finite number ≥ 0",
-				g.Name,
-				g.LearningRate)
+				g.Name, g.LearningRate)
 		}
 	}
 	for i, c := range clips {
-		if c.Begin < 0 || c.End > n || c.Begin > c.End {
-			return nil, fmt.Errorf("tensor: optimizer: clip %d is [%d, %d) of %d parameters", i, c.Begin, c.End, n)
+		if c.Begin < 0 || c.End > n || c.Begin > c.End || math.IsNaN(c.MaxNorm) {
+			return nil, fmt.Errorf("tensor: optimizer: clip %d is [%d, %d) of %d parameters with the limit %g", i,
+				c.Begin, c.End, n, c.MaxNorm)
 		}
-		if math.IsNaN(c.MaxNorm) {
-			return nil, fmt.Errorf("tensor: optimizer: clip %d has the limit NaN", i)
-		}
-	}
-	if len(groups) == 0 {
-		return nil, fmt.Errorf("tensor: optimizer: there are no parameter groups")
 	}
 	o := &Optimizer{Groups: groups, Clips: clips, cfg: cfg, flat: flat, scope: NoGrad().On(DeviceOf(flat.Values))}
 	o.ExpAvg, o.ExpAvgSq = o.scope.Zeros(n), o.scope.Zeros(n)
@@ -151,8 +144,8 @@ func (o *Optimizer) ClipGrad(s *Scope) {
 	}
 	s.effect("ClipGrad", func() C.gorl_err {
 		return C.gorl_clip_norm_(handle("ClipGrad", o.flat.Grads), unsafe.SliceData(o.clipBegin),
-			unsafe.SliceData(o.clipEnd),
-			unsafe.SliceData(o.clipMax), C.int32_t(len(o.Clips)), handle("ClipGrad", o.Norms))
+			unsafe.SliceData(o.clipEnd), unsafe.SliceData(o.clipMax), C.int32_t(len(o.Clips)),
+			handle("ClipGrad", o.Norms))
 	}, o.flat.Grads)
 }
 
@@ -213,8 +206,8 @@ func (o *Optimizer) Advance(s *Scope) {
 	}
 	if o.cfg.Kind != "sgd" {
 		C.gorl_adam_factors(unsafe.SliceData(o.lr), C.int32_t(len(o.Groups)), C.int64_t(o.Steps+1),
-			C.double(o.cfg.Betas[0]),
-			C.double(o.cfg.Betas[1]), C.double(o.cfg.Eps), C.double(o.cfg.WeightDecay), o.scope.Device().code(),
+			C.double(o.cfg.Betas[0]), C.double(o.cfg.Betas[1]), C.double(o.cfg.Eps), C.double(o.cfg.WeightDecay),
+			o.scope.Device().code(),
 			(*C.float)(unsafe.SliceData(o.next)))
 	}
 	if !slices.Equal(o.next, o.written) {

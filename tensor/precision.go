@@ -55,8 +55,5 @@ func (p Precision) Supported(d Device) error {
 	if p.code() < 0 {
 		return fmt.Errorf("tensor: unknown precision %v", p)
 	}
-	if msg := C.gorl_can_lower(p.code(), d.code()); msg != nil {
-		return failure(p.String(), msg)
-	}
-	return nil
+	return failure(p.String(), C.gorl_can_lower(p.code(), d.code()))
 }

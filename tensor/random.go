@@ -45,10 +45,7 @@ func (g *Generator) Close() {
 
 // Seed starts the sequence of the given seed.
 func (g *Generator) Seed(seed int64) error {
-	if msg := C.gorl_generator_seed(g.source("Seed"), C.uint64_t(seed)); msg != nil {
-		return failure("Seed", msg)
-	}
-	return nil
+	return failure("Seed", C.gorl_generator_seed(g.source("Seed"), C.uint64_t(seed)))
 }
 
 // State returns the generator's state, for [Generator.SetState] of a generator on the same kind of device.

@@ -74,8 +74,7 @@ func (s *Scope) Recurrent(x, state, ended Tensor, length int, net *RecurrentLaye
 	}
 	out, last, _ = s.results(op, func(a, b, _ *C.gorl_t) C.gorl_err {
 		return C.gorl_recurrent(C.int32_t(net.Kind), handle(op, x), optional(op, state), optional(op, ended),
-			unsafe.SliceData(net.w),
-			C.int32_t(n/4), C.int64_t(length), s.grad, a, b)
+			unsafe.SliceData(net.w), C.int32_t(n/4), C.int64_t(length), s.grad, a, b)
 	}, x)
 	runtime.KeepAlive(net)
 	runtime.KeepAlive(state.T)

@@ -6,7 +6,6 @@ import "C"
 
 import (
 	"fmt"
-	"runtime"
 	"sync"
 	"unsafe"
 )
@@ -187,26 +186,16 @@ func (s *Scope) results(op string, call func(a, b, c *C.gorl_t) C.gorl_err, oper
 
 // done finishes an operation that wrote its result where out says, or failed with msg.
 func (s *Scope) done(op string, msg C.gorl_err, operands ...Tensor) Tensor {
-	if msg != nil {
-		s.err = failure(op, msg, operands...)
+	if s.err = failure(op, msg, operands...); s.err != nil {
 		return Tensor{}
-	}
-	for _, t := range operands {
-		runtime.KeepAlive(t.T)
 	}
 	return s.own(s.slots[0])
 }
 
 // effect does an operation that has no result, unless an earlier one failed.
 func (s *Scope) effect(op string, call func() C.gorl_err, operands ...Tensor) {
-	if s.err != nil {
-		return
-	}
-	if msg := call(); msg != nil {
-		s.err = failure(op, msg, operands...)
-	}
-	for _, t := range operands {
-		runtime.KeepAlive(t.T)
+	if s.err == nil {
+		s.err = failure(op, call(), operands...)
 	}
 }
 

@@ -13,9 +13,7 @@ package tensor
 // #include "gorl.h"
 import "C"
 
-import (
-	"unsafe"
-)
+import "unsafe"
 
 func (s *Scope) reduce(name string, op C.int32_t, a Tensor, keep bool, dims []int64) Tensor {
 	p, n := ints(dims)

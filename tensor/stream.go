@@ -7,6 +7,7 @@ package tensor
 import "C"
 
 import (
+	"cmp"
 	"runtime"
 	"unsafe"
 )
@@ -41,11 +42,7 @@ func (s *Stream) Do(f func() error) (err error) {
 	if msg := C.gorl_stream_enter(s.native, &stay); msg != nil {
 		return failure("Stream.Do", msg)
 	}
-	defer func() {
-		if msg := C.gorl_stream_leave(stay); msg != nil && err == nil {
-			err = failure("Stream.Do", msg)
-		}
-	}()
+	defer func() { err = cmp.Or(err, failure("Stream.Do", C.gorl_stream_leave(stay))) }()
 	return f()
 }
 

@@ -86,8 +86,7 @@ func Reserve[T Element](t *Transfer, shape ...int64) (Part, []T, error) {
 	for _, d := range shape {
 		if d < 0 || d > 0 && n > math.MaxInt32/d {
 			return Part{}, nil, fmt.Errorf("tensor: Reserve: the shape %v; a part has at most %d elements, and no "+
-				"size is negative",
-				shape, math.MaxInt32)
+				"size is negative", shape, math.MaxInt32)
 		}
 		n *= d
 	}

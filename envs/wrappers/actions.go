@@ -1,7 +1,6 @@
 package wrappers
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -12,12 +11,37 @@ import (
 // ClipAction clips actions to the limits of a Box before the environment gets them. The action space keeps its limits
 // (Gymnasium's wrapper drops them), because agents use them to explore at random. NaN and infinite actions are an
 // error.
-type ClipAction struct {
+type ClipAction struct{ acting }
+
+// acting is embedded by wrappers that change actions.
+type acting struct {
 	inner
-	// set are the spaces of the wrapper: those inside with the limits that clip.
+	// set are the spaces of the wrapper.
 	set spaces.Set
-	// actions (N, A) is the clipped copy. The caller's slice is only read.
+	// actions (N, A) is the changed copy. The caller's slice is only read.
 	actions []float32
+}
+
+// newActing returns an acting with the given action space.
+func newActing(env envs.Env, action spaces.Space) acting {
+	a := acting{inner{env}, env.Spaces(), make([]float32, env.NumEnvs()*action.Width())}
+	a.set.Action = action
+	return a
+}
+
+// Spaces are those of the environment inside, with the wrapper's limits of actions.
+func (a *acting) Spaces() spaces.Set { return a.set }
+
+// change checks the actions and steps the environment inside with what formula makes of each. i is its column.
+func (a *acting) change(actions []float32, formula func(i int, x float32) float32) (*envs.Step, error) {
+	if err := a.set.Action.Check(actions, a.NumEnvs()); err != nil {
+		return nil, fmt.Errorf("wrappers: actions: %w", err)
+	}
+	w := a.set.Action.Width()
+	for i, x := range actions {
+		a.actions[i] = formula(i%w, x)
+	}
+	return a.within.Step(a.actions)
 }
 
 // NewClipAction returns env with its actions clipped. The action space must be a Box. A dimension without a limit is
@@ -32,16 +56,14 @@ func newClipAction(env envs.Env, who string) (*ClipAction, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &ClipAction{inner: inner{env}, set: env.Spaces(), actions: make([]float32, env.NumEnvs()*space.Width())}
-	c.set.Action = space
-	return c, nil
+	return &ClipAction{newActing(env, space)}, nil
 }
 
 // NewClipActionTo returns env with its actions clipped to [low, high] and to the limits of its action space, a Box.
 // One of low and high may be infinite. It gives limits to simulators whose action spaces have none.
 func NewClipActionTo(env envs.Env, low, high float64) (*ClipAction, error) {
 	const who = "NewClipActionTo"
-	l, err := newLimits(who, env, low, high)
+	l, err := newLimits(who, low, high)
 	if err != nil {
 		return nil, err
 	}
@@ -64,37 +86,26 @@ func NewClipActionTo(env envs.Env, low, high float64) (*ClipAction, error) {
 	return c, nil
 }
 
-// Spaces are those of the environment inside, with the limits of actions.
-func (c *ClipAction) Spaces() spaces.Set { return c.set }
-
 // Step clips the actions and steps the environment inside.
 func (c *ClipAction) Step(actions []float32) (*envs.Step, error) {
-	space := c.set.Action
-	if err := space.Check(actions, c.NumEnvs()); err != nil {
-		return nil, fmt.Errorf("wrappers: actions: %w", err)
-	}
-	w := space.Width()
-	for i, a := range actions {
-		if space.Low != nil {
-			a = max(a, space.Low[i%w])
+	low, high := c.set.Action.Low, c.set.Action.High
+	return c.change(actions, func(i int, x float32) float32 {
+		if low != nil {
+			x = max(x, low[i])
 		}
-		if space.High != nil {
-			a = min(a, space.High[i%w])
+		if high != nil {
+			x = min(x, high[i])
 		}
-		c.actions[i] = a
-	}
-	return c.within.Step(c.actions)
+		return x
+	})
 }
 
 // RescaleAction maps actions from [-1, 1] linearly to the limits of a Box. Actions outside [-1, 1] become the nearer
 // limit. NaN and infinite actions are an error.
 type RescaleAction struct {
-	inner
-	// set are the spaces of the wrapper, with actions in [-1, 1].
-	set spaces.Set
-	// low and high (A) are the limits inside, actions (N, A) what is passed on.
+	acting
+	// low and high (A) are the limits inside.
 	low, high []float32
-	actions   []float32
 }
 
 // NewRescaleAction returns env with the action space Box(-1, 1). The action space of env must be a Box with finite
@@ -106,38 +117,23 @@ func NewRescaleAction(env envs.Env) (*RescaleAction, error) {
 	}
 	if !space.Bounded() {
 		return nil, fmt.Errorf("wrappers: NewRescaleAction needs finite limits, the action space %v has %v to %v",
-			space,
-			space.Low, space.High)
+			space, space.Low, space.High)
 	}
-	r := &RescaleAction{inner: inner{env}, set: env.Spaces(), low: space.Low, high: space.High,
-		actions: make([]float32, env.NumEnvs()*space.Width())}
-	r.set.Action = spaces.NewBox(-1, 1, space.Shape...)
-	return r, nil
+	return &RescaleAction{newActing(env, spaces.NewBox(-1, 1, space.Shape...)), space.Low, space.High}, nil
 }
-
-// Spaces are those of the environment inside with actions in [-1, 1].
-func (r *RescaleAction) Spaces() spaces.Set { return r.set }
 
 // Step maps the actions and steps the environment inside.
 func (r *RescaleAction) Step(actions []float32) (*envs.Step, error) {
-	if err := r.set.Action.Check(actions, r.NumEnvs()); err != nil {
-		return nil, fmt.Errorf("wrappers: actions: %w", err)
-	}
-	w := len(r.low)
-	for i, a := range actions {
+	return r.change(actions, func(i int, x float32) float32 {
 		// The computation is in float64: wide limits do not overflow, and ±1 map to the limits exactly.
-		u := (math.Max(-1, math.Min(1, float64(a))) + 1) / 2
-		r.actions[i] = float32(float64(r.low[i%w])*(1-u) + float64(r.high[i%w])*u)
-	}
-	return r.within.Step(r.actions)
+		u := (math.Max(-1, math.Min(1, float64(x))) + 1) / 2
+		return float32(float64(r.low[i])*(1-u) + float64(r.high[i])*u)
+	})
 }
 
 // boxOf returns env's action or observation space, as of ("action" or "observation") says. It returns an error if the
 // space is not a valid Box. who is the constructor's name.
 func boxOf(env envs.Env, who, of string) (spaces.Space, error) {
-	if env == nil {
-		return spaces.Space{}, errors.New("wrappers: " + who + " needs an environment, got nil")
-	}
 	space := env.Spaces().Action
 	if of == "observation" {
 		space = env.Spaces().Observation

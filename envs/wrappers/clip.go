@@ -13,10 +13,7 @@ type limits struct{ low, high float32 }
 
 // newLimits checks the arguments of a constructor, whose name is who. The limits are compared as float32, because two
 // float64 numbers may become equal.
-func newLimits(who string, env envs.Env, low, high float64) (limits, error) {
-	if env == nil {
-		return limits{}, fmt.Errorf("wrappers: %s needs an environment, got nil", who)
-	}
+func newLimits(who string, low, high float64) (limits, error) {
 	l := limits{float32(low), float32(high)}
 	if !(l.low < l.high) {
 		return l, fmt.Errorf("wrappers: %s: low is %g and high %g; low must be below high", who, low, high)
@@ -60,18 +57,12 @@ func (l limits) box(space spaces.Space) (clipped spaces.Space, ok bool) {
 type ClipObservation struct {
 	latest
 	limits
-	// set are the spaces of the wrapper, with clipped limits.
-	set spaces.Set
-	// step is what Reset and Step return.
-	step envs.Step
-	// observed and finals (N, O) are the clipped copies of observations and final observations.
-	observed, finals []float32
 }
 
 // NewClipObservation returns env with its observations clipped to [low, high]. One of low and high may be infinite.
 // The observation space must be a Box, or a Dict or Tuple of Boxes; its limits are clipped too.
 func NewClipObservation(env envs.Env, low, high float64) (*ClipObservation, error) {
-	l, err := newLimits("NewClipObservation", env, low, high)
+	l, err := newLimits("NewClipObservation", low, high)
 	if err != nil {
 		return nil, err
 	}
@@ -88,13 +79,8 @@ func NewClipObservation(env envs.Env, low, high float64) (*ClipObservation, erro
 	for i := range set.Seats {
 		set.Seats[i].Observation, _ = l.box(set.Seats[i].Observation)
 	}
-	rows := env.NumEnvs() * clipped.Width()
-	return &ClipObservation{latest: latest{keeper: keeper{inner{env}}}, limits: l, set: set,
-		observed: make([]float32, rows), finals: make([]float32, rows)}, nil
+	return &ClipObservation{newLatest(env, set), l}, nil
 }
-
-// Spaces are those of the environment inside with the limits of observations clipped.
-func (c *ClipObservation) Spaces() spaces.Set { return c.set }
 
 // Reset resets the environment inside and clips the first observations.
 func (c *ClipObservation) Reset(seed int64) (*envs.Step, error) {
@@ -122,14 +108,8 @@ func (c *ClipObservation) clipped(s *envs.Step, err error) (*envs.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.last, c.step = s, *s
-	c.clip(c.observed, s.Observations)
-	c.step.Observations = c.observed
-	if s.FinalObservations != nil {
-		c.clip(c.finals, s.FinalObservations)
-		c.step.FinalObservations = c.finals
-	}
-	return &c.step, nil
+	c.clip(c.finals, s.FinalObservations)
+	return c.show(s, c.clip), nil
 }
 
 // ClipReward clips every reward. With seats it clips the rewards of each, and the environment's are their sums. The
@@ -141,7 +121,7 @@ type ClipReward struct {
 
 // NewClipReward returns env with its rewards clipped to low and high. One of them may be infinite.
 func NewClipReward(env envs.Env, low, high float64) (*ClipReward, error) {
-	l, err := newLimits("NewClipReward", env, low, high)
+	l, err := newLimits("NewClipReward", low, high)
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ const statisticsHeader = "gorl episode statistics 1"
 
 // MarshalState returns what was counted so far and the state of the environment inside.
 func (e *EpisodeStatistics) MarshalState() ([]byte, error) {
-	return e.stateful().marshal(statisticsHeader, func(enc *statecodec.Encoder) {
+	return marshal(e.stateful(), statisticsHeader, func(enc *statecodec.Encoder) {
 		enc.Int(len(e.returns))
 		for i := range e.returns {
 			enc.Float(e.returns[i])
@@ -99,7 +99,7 @@ func (e *EpisodeStatistics) MarshalState() ([]byte, error) {
 func (e *EpisodeStatistics) RestoreState(b []byte) error {
 	n := len(e.returns)
 	returns, lengths := make([]float64, n), make([]int, n)
-	err := e.stateful().restore(statisticsHeader, b, func(d *statecodec.Decoder) {
+	err := restore(e.stateful(), statisticsHeader, b, func(d *statecodec.Decoder) {
 		if got := d.Int(); got != n {
 			d.Fail("it is of %d environments, here are %d", got, n)
 		}

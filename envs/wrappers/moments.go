@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"github.com/gorl-dev/gorl/envs"
 )
 
 // Variant says whose rules a normalising wrapper follows where Gymnasium and Stable-Baselines3 differ, see
@@ -35,10 +33,7 @@ type learning struct {
 
 // newLearning checks the settings of a normalising wrapper and fills in the defaults. The moments are still to be made.
 // who is the constructor's name, standard the default variant.
-func newLearning(who string, env envs.Env, epsilon float64, variant, standard Variant) (l learning, err error) {
-	if env == nil {
-		return l, fmt.Errorf("wrappers: %s needs an environment, got nil", who)
-	}
+func newLearning(who string, epsilon float64, variant, standard Variant) (l learning, err error) {
 	l.epsilon, l.variant = cmp.Or(epsilon, defaultEpsilon), cmp.Or(variant, standard)
 	if !(l.epsilon > 0) || math.IsInf(l.epsilon, 0) {
 		return l, fmt.Errorf("wrappers: %s: epsilon is %g; it must be finite and positive", who, l.epsilon)

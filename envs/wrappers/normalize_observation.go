@@ -37,24 +37,18 @@ type NormalizeObservationOptions struct {
 type NormalizeObservation struct {
 	latest
 	learning
-	// set are the spaces of the wrapper, whose observations have no limits.
-	set spaces.Set
-	// step is what Reset and Step return.
-	step envs.Step
 	// rows are the rows of observations inside that are learned from next. They share memory with the step inside.
 	rows [][]float32
 	// batch holds the mean and variance of rows, before they are merged.
 	batch moments
 	// deviation is √(variance + epsilon) of each column.
 	deviation []float64
-	// observed and finals (N, O) are the normalised observations and final observations.
-	observed, finals []float32
 }
 
 // NewNormalizeObservation returns env with normalised observations. Its observation space must be a Box; that of the
 // wrapper is a Box without limits.
 func NewNormalizeObservation(env envs.Env, o NormalizeObservationOptions) (*NormalizeObservation, error) {
-	l, err := newLearning("NewNormalizeObservation", env, o.Epsilon, o.Variant, Gymnasium)
+	l, err := newLearning("NewNormalizeObservation", o.Epsilon, o.Variant, Gymnasium)
 	if err != nil {
 		return nil, err
 	}
@@ -62,17 +56,12 @@ func NewNormalizeObservation(env envs.Env, o NormalizeObservationOptions) (*Norm
 	if err != nil {
 		return nil, err
 	}
-	n, w := env.NumEnvs(), space.Width()
-	set := env.Spaces()
+	w, set := space.Width(), env.Spaces()
 	set.Observation = spaces.Unbounded(space.Shape...)
 	l.moments = newMoments(w)
-	return &NormalizeObservation{latest: latest{keeper: keeper{inner{env}}}, learning: l, set: set,
-		rows: make([][]float32, 0, n), batch: newMoments(w), deviation: make([]float64, w),
-		observed: make([]float32, n*w), finals: make([]float32, n*w)}, nil
+	return &NormalizeObservation{latest: newLatest(env, set), learning: l,
+		rows: make([][]float32, 0, env.NumEnvs()), batch: newMoments(w), deviation: make([]float64, w)}, nil
 }
-
-// Spaces are those of the environment inside with observations that have no limits.
-func (o *NormalizeObservation) Spaces() spaces.Set { return o.set }
 
 // Reset resets the environment inside, learns from the first observations, and normalises them. The running statistics
 // stay.
@@ -85,7 +74,7 @@ func (o *NormalizeObservation) Reset(seed int64) (*envs.Step, error) {
 		return nil, err
 	}
 	o.learn(s, func(int) []float32 { return s.Observations })
-	return o.normalized(s), nil
+	return o.show(s, o.normalize), nil
 }
 
 // Step steps the environment inside, learns from its observations, and normalises them.
@@ -118,11 +107,9 @@ func (o *NormalizeObservation) Step(actions []float32) (*envs.Step, error) {
 	}
 	// Final observations are normalised between the two updates: they belong to the batch that was learned first.
 	o.learn(s, reached)
-	if s.FinalObservations != nil {
-		o.normalize(o.finals, s.FinalObservations)
-	}
+	o.normalize(o.finals, s.FinalObservations)
 	o.learn(s, begun)
-	return o.normalized(s), nil
+	return o.show(s, o.normalize), nil
 }
 
 // checkFinite returns an error if a row that would be learned from holds NaN or an infinity. One such number would
@@ -200,25 +187,13 @@ func (o *NormalizeObservation) normalize(out, rows []float32) {
 	}
 }
 
-// normalized returns the step s of the environment inside with normalised observations. Step has normalised the final
-// ones before, by the statistics of that moment.
-func (o *NormalizeObservation) normalized(s *envs.Step) *envs.Step {
-	o.last, o.step = s, *s
-	o.normalize(o.observed, s.Observations)
-	o.step.Observations = o.observed
-	if s.FinalObservations != nil {
-		o.step.FinalObservations = o.finals
-	}
-	return &o.step
-}
-
 // Observe returns the present observations normalised by the present statistics, and learns nothing from them.
 func (o *NormalizeObservation) Observe() (*envs.Step, error) {
 	s, err := o.present("normalize_observation")
 	if err != nil {
 		return nil, err
 	}
-	return o.normalized(s), nil
+	return o.show(s, o.normalize), nil
 }
 
 // StatisticsName is "normalize_observation".
@@ -247,7 +222,7 @@ const observationHeader = "gorl normalized observation 1"
 
 // MarshalState returns the running statistics and the state of the environment inside.
 func (o *NormalizeObservation) MarshalState() ([]byte, error) {
-	return o.stateful().marshal(observationHeader, func(e *statecodec.Encoder) {
+	return marshal(o.stateful(), observationHeader, func(e *statecodec.Encoder) {
 		e.Int(len(o.mean))
 		for j := range o.mean {
 			e.Numbers(o.mean[j], o.variance[j])
@@ -259,7 +234,7 @@ func (o *NormalizeObservation) MarshalState() ([]byte, error) {
 // RestoreState puts back what MarshalState returned, all or (on an error) nothing.
 func (o *NormalizeObservation) RestoreState(b []byte) error {
 	m := newMoments(len(o.mean))
-	err := o.stateful().restore(observationHeader, b, func(d *statecodec.Decoder) {
+	err := restore(o.stateful(), observationHeader, b, func(d *statecodec.Decoder) {
 		if got := d.Int(); got != len(m.mean) {
 			d.Fail("it is of %d columns, here are %d", got, len(m.mean))
 		}

@@ -35,11 +35,13 @@ type NormalizeReward struct {
 	// sums (N) are the discounted sums of rewards of the episodes in progress.
 	sums     []float64
 	discount float64
+	// rows are the environments whose sums changed in the last step. The slice is reused.
+	rows []int
 }
 
 // NewNormalizeReward returns env with normalised rewards.
 func NewNormalizeReward(env envs.Env, o NormalizeRewardOptions) (*NormalizeReward, error) {
-	l, err := newLearning("NewNormalizeReward", env, o.Epsilon, o.Variant, SB3)
+	l, err := newLearning("NewNormalizeReward", o.Epsilon, o.Variant, SB3)
 	if err != nil {
 		return nil, err
 	}
@@ -126,17 +128,7 @@ func (r *NormalizeReward) learn(s *envs.Step) error {
 	if err := checkRewards(r.StatisticsName(), s, s.Rewards); err != nil {
 		return err
 	}
-	n := 0.0
-	for i := range s.Rewards {
-		if !s.ResetOnly(i) {
-			n++
-		}
-	}
-	if n == 0 {
-		return nil
-	}
-	// The batch's mean and population variance of the sums are merged like rows of one column.
-	var mean, variance [1]float64
+	r.rows = r.rows[:0]
 	for i, x := range s.Rewards {
 		if s.ResetOnly(i) {
 			continue
@@ -147,12 +139,18 @@ func (r *NormalizeReward) learn(s *envs.Step) error {
 			r.sums[i] = 0
 		}
 		r.sums[i] = r.sums[i]*r.discount + float64(x)
+		r.rows = append(r.rows, i)
+	}
+	n := float64(len(r.rows))
+	if n == 0 {
+		return nil
+	}
+	// The batch's mean and population variance of the sums are merged like rows of one column.
+	var mean, variance [1]float64
+	for _, i := range r.rows {
 		mean[0] += r.sums[i] / n
 	}
-	for i := range s.Rewards {
-		if s.ResetOnly(i) {
-			continue
-		}
+	for _, i := range r.rows {
 		variance[0] += (r.sums[i] - mean[0]) * (r.sums[i] - mean[0]) / n
 		if r.variant == SB3 && s.Ended(i) {
 			r.sums[i] = 0
@@ -167,7 +165,7 @@ const normalizeHeader = "gorl normalized reward 1"
 
 // MarshalState returns the running statistics and the state of the environment inside.
 func (r *NormalizeReward) MarshalState() ([]byte, error) {
-	return r.stateful().marshal(normalizeHeader, func(e *statecodec.Encoder) {
+	return marshal(r.stateful(), normalizeHeader, func(e *statecodec.Encoder) {
 		e.Numbers(r.mean[0], r.variance[0], r.count)
 		e.Int(len(r.sums))
 		e.Numbers(r.sums...)
@@ -178,7 +176,7 @@ func (r *NormalizeReward) MarshalState() ([]byte, error) {
 func (r *NormalizeReward) RestoreState(b []byte) error {
 	var mean, variance, count float64
 	sums := make([]float64, len(r.sums))
-	err := r.stateful().restore(normalizeHeader, b, func(d *statecodec.Decoder) {
+	err := restore(r.stateful(), normalizeHeader, b, func(d *statecodec.Decoder) {
 		mean, variance, count = d.Float(), d.Float(), d.Float()
 		if got := d.Int(); got != len(sums) {
 			d.Fail("it is of %d environments, here are %d", got, len(sums))

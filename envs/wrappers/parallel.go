@@ -86,8 +86,6 @@ func NewParallel(n int, create func(i int) (envs.Single, error), opts ParallelOp
 	switch {
 	case n <= 0:
 		return nil, fmt.Errorf("wrappers: the number of environments is %d; it must be positive", n)
-	case create == nil:
-		return nil, errors.New("wrappers: NewParallel needs a function that makes environments, got nil")
 	case opts.Seed < 0:
 		return nil, fmt.Errorf("wrappers: seed is %d; it must not be negative", opts.Seed)
 	case opts.Workers < 0:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
+	"github.com/gorl-dev/gorl/internal/undo"
 )
 
 // RewardShaping returns the reward parameters last set for all environments, or at first those that environment 0 was
@@ -43,41 +44,35 @@ func (p *Parallel) SetRewardShaping(values map[string]any, environments []int) e
 	if p.shaping == nil {
 		p.shaping = shapers[0].RewardShaping()
 	}
-	// An empty list only checks the values: environment 0 takes them and gets its own back.
-	if environments != nil && len(environments) == 0 {
-		has := shapers[0].RewardShaping()
-		return errors.Join(p.shape(shapers, 0, values), p.shape(shapers, 0, has))
-	}
-	all := environments == nil
-	if all {
-		for i := range p.singles {
-			environments = append(environments, i)
-		}
-	}
 	for _, i := range environments {
 		if i < 0 || i >= len(p.singles) {
 			return fmt.Errorf("wrappers: environment %d is not one of %d", i, len(p.singles))
 		}
 	}
-	had := make([]map[string]any, 0, len(environments))
-	for k, i := range environments {
-		had = append(had, shapers[i].RewardShaping())
-		if err := p.shape(shapers, i, values); err != nil {
-			for ; k > 0; k-- {
-				err = errors.Join(err, p.shape(shapers, environments[k-1], had[k-1]))
-			}
-			return err
-		}
+	all := environments == nil
+	check := !all && len(environments) == 0
+	switch {
+	case all:
+		environments = undo.Indices(len(p.singles))
+	case check: // environment 0 takes the values and gets its own back
+		environments = []int{0}
 	}
-	if all { // values may be a part of the parameters
+	had := map[int]map[string]any{}
+	set := func(i int, values map[string]any) error {
+		return p.singles.call(i, func() error { return shapers[i].SetRewardShaping(values) })
+	}
+	back := func(i int) error { return set(i, had[i]) }
+	err := undo.All(environments, func(i int) error {
+		had[i] = shapers[i].RewardShaping()
+		return set(i, values)
+	}, back)
+	switch {
+	case err == nil && check:
+		return back(0)
+	case err == nil && all: // values may be a part of the parameters
 		p.shaping = shapers[0].RewardShaping()
 	}
-	return nil
-}
-
-// shape sets parameters of environment i, and makes an error of a panic.
-func (p *Parallel) shape(shapers []envs.SingleRewardShaper, i int, values map[string]any) error {
-	return p.singles.call(i, func() error { return shapers[i].SetRewardShaping(values) })
+	return err
 }
 
 // curriculumHeader begins the saved curricula. Its number changes with the format.
@@ -114,18 +109,9 @@ func (p *Parallel) SetCurriculumState(b []byte) error {
 	if err != nil {
 		return err
 	}
-	for i := range p.singles {
-		err := p.singles.setCurriculum(i, states[i%len(states)])
-		if err == nil {
-			continue
-		}
-		// The environments before i get back what they had.
-		for k := range i {
-			err = errors.Join(err, p.singles.setCurriculum(k, had[k]))
-		}
-		return err
-	}
-	return nil
+	return undo.All(undo.Indices(len(p.singles)),
+		func(i int) error { return p.singles.setCurriculum(i, states[i%len(states)]) },
+		func(i int) error { return p.singles.setCurriculum(i, had[i]) })
 }
 
 // decodeCurricula returns the states in saved curricula, at least one.

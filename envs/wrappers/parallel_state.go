@@ -58,7 +58,7 @@ func (p *Parallel) RestoreState(b []byte) error {
 	if p.closed {
 		return errors.New("wrappers: RestoreState was called after Close")
 	}
-	saved, err := p.decode(b)
+	states, commit, err := p.decode(b)
 	if err != nil {
 		return fmt.Errorf("wrappers: %w", err)
 	}
@@ -67,67 +67,52 @@ func (p *Parallel) RestoreState(b []byte) error {
 		return err
 	}
 	for i := range p.singles {
-		if err := p.singles.restore(i, saved.singles[i]); err != nil {
+		if err := p.singles.restore(i, states[i]); err != nil {
 			return errors.Join(err, undo(i))
 		}
 	}
-	// Nothing below can fail: until here, an error leaves the batch as it was.
-	// The values are copied into the old generators, because a Single may have kept the rand.Rand that uses one.
-	copy(p.pcgs, saved.pcgs)
-	copy(p.all.Observations, saved.observations)
-	copy(p.all.States, saved.states)
-	copy(p.all.ActionMasks, saved.masks)
-	copy(p.all.Seats.Active, saved.active)
-	copy(p.returns, saved.returns)
-	copy(p.lengths, saved.lengths)
-	clear(p.metrics)
-	p.ready = true
+	commit()
 	return nil
 }
 
-// parallelState is a saved state, decoded and checked but not yet in force. RestoreState changes nothing before all
-// of it is valid.
-type parallelState struct {
-	// observations (N, O), states (N, S) and masks (N, K) are what was shown last.
-	observations, states, masks []float32
-	// active is (N, number of seats), nil without seats.
-	active []bool
-	// pcgs, returns and lengths (N) belong to the environments' generators and episodes in progress.
-	pcgs    []rand.PCG
-	returns []float64
-	lengths []int
-	// singles (N) are the states of the environments themselves, in their own format.
-	singles [][]byte
-}
-
-// decode reads a saved state of as many environments, and changes nothing.
-func (p *Parallel) decode(b []byte) (*parallelState, error) {
+// decode reads a saved state of as many environments. It returns the states of the environments themselves, in their
+// own format, and a function that puts the rest in force and cannot fail.
+func (p *Parallel) decode(b []byte) (states [][]byte, commit func(), err error) {
 	n := len(p.singles)
 	d := statecodec.NewDecoder(p.header(), b)
 	if got := d.Int(); got != n {
 		d.Fail("it is of %d environments, here are %d", got, n)
 	}
 	// Floats checks the lengths: they differ if the spaces differ.
-	s := &parallelState{
-		observations: d.Floats(n * p.width.observation), states: d.Floats(n * p.width.state),
-		pcgs: make([]rand.PCG, n), returns: make([]float64, n), lengths: make([]int, n), singles: make([][]byte, n),
-	}
+	observations, shown := d.Floats(n*p.width.observation), d.Floats(n*p.width.state)
+	var masks []float32
 	if p.width.mask > 0 {
-		s.masks = d.Floats(n * p.width.mask)
+		masks = d.Floats(n * p.width.mask)
 	}
+	var active []bool
 	if len(p.set.Seats) > 0 {
-		s.active = d.Bools(n * len(p.set.Seats))
+		active = d.Bools(n * len(p.set.Seats))
 	}
+	states, pcgs, returns, lengths := make([][]byte, n), make([]rand.PCG, n), make([]float64, n), make([]int, n)
 	for i := range n {
-		if err := s.pcgs[i].UnmarshalBinary(d.Bytes()); err != nil {
+		if err := pcgs[i].UnmarshalBinary(d.Bytes()); err != nil {
 			d.Fail("environment %d: %v", i, err)
 		}
-		s.returns[i], s.lengths[i], s.singles[i] = d.Float(), d.Int(), d.Bytes()
-		if s.lengths[i] < 0 {
-			d.Fail("environment %d: the episode's length is %d", i, s.lengths[i])
+		returns[i], lengths[i], states[i] = d.Float(), d.Int(), d.Bytes()
+		if lengths[i] < 0 {
+			d.Fail("environment %d: the episode's length is %d", i, lengths[i])
 		}
 	}
-	return s, d.End()
+	return states, func() {
+		// The values are copied into the old generators, because a Single may have kept the rand.Rand that uses one.
+		copy(p.pcgs, pcgs)
+		copy(p.all.Observations, observations)
+		copy(p.all.States, shown)
+		copy(p.all.ActionMasks, masks)
+		copy(p.all.Seats.Active, active)
+		p.returns, p.lengths, p.ready = returns, lengths, true
+		clear(p.metrics)
+	}, d.End()
 }
 
 // prepare gets the environments ready for RestoreState. It returns a function that undoes the restoring of

@@ -51,7 +51,6 @@ func TestNewParallelRefuses(t *testing.T) {
 	}
 	for want, err := range map[string]error{
 		"number of environments is 0":   newParallel(0, cart, wrappers.ParallelOptions{}),
-		"got nil":                       newParallel(1, nil, wrappers.ParallelOptions{}),
 		"environment 1 is nil":          newParallel(2, second(nil), wrappers.ParallelOptions{}),
 		"environment 1 (*classic.Pendu": newParallel(2, second(&classic.Pendulum{}), wrappers.ParallelOptions{}),
 	} {

@@ -77,9 +77,6 @@ type transition struct {
 
 // NewRecord returns env with the episodes of one environment recorded.
 func NewRecord(env envs.Env, opts RecordOptions) (*Record, error) {
-	if env == nil {
-		return nil, errors.New("wrappers: NewRecord needs an environment, got nil")
-	}
 	opts.Every, opts.MaxSteps = cmp.Or(opts.Every, 1), cmp.Or(opts.MaxSteps, 1000)
 	switch {
 	case opts.Dir == "":
@@ -230,22 +227,12 @@ func (r *Record) discard() {
 }
 
 // MarshalState returns the state of the environment inside. What is being recorded is not part of the state.
-func (r *Record) MarshalState() ([]byte, error) {
-	in := r.stateful()
-	if err := in.found(); err != nil {
-		return nil, err
-	}
-	return in.MarshalState()
-}
+func (r *Record) MarshalState() ([]byte, error) { return r.stateful().MarshalState() }
 
 // RestoreState restores the environment inside. What was recorded of the episode that ran before is dropped, and
 // recording goes on with the next episode.
 func (r *Record) RestoreState(b []byte) error {
-	in := r.stateful()
-	if err := in.found(); err != nil {
-		return err
-	}
-	if err := in.RestoreState(b); err != nil {
+	if err := r.stateful().RestoreState(b); err != nil {
 		return err
 	}
 	r.running = false

@@ -1,7 +1,6 @@
 package wrappers
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/gorl-dev/gorl/envs"
@@ -43,9 +42,6 @@ type RewardScale struct {
 
 // NewRewardScale returns env with its rewards multiplied by scale, which must be finite and not 0.
 func NewRewardScale(env envs.Env, scale float64) (*RewardScale, error) {
-	if env == nil {
-		return nil, errors.New("wrappers: NewRewardScale needs an environment, got nil")
-	}
 	// A scale that is finite in float64 may be 0 or infinite in float32.
 	f := float32(scale)
 	if f-f != 0 || f == 0 {

@@ -28,9 +28,8 @@ type SkillsOptions struct {
 // observation has the latent of its episode. Skills is [envs.Stateful] if the environment inside is.
 type Skills struct {
 	latest
-	// options have their defaults filled in; set are the spaces of the wrapper.
+	// options have their defaults filled in.
 	options SkillsOptions
-	set     spaces.Set
 	// pcg is the state of the generator rng, kept apart because it is saved.
 	pcg *rand.PCG
 	rng *rand.Rand
@@ -40,10 +39,8 @@ type Skills struct {
 	left []int
 	// source returns the points (n, Size) to choose latents from; nil stands for the whole sphere.
 	source func() ([]float32, error)
-	// step is what Reset and Step return. observed and finals are (N, O+Size), shown and ends (N, S+Size).
-	step            envs.Step
-	observed, shown []float32
-	finals, ends    []float32
+	// shown and ends (N, S+Size) are the states and final states.
+	shown, ends []float32
 }
 
 // NewSkills returns env with latents behind its observations, whose space must be a Box, and behind its states, whose
@@ -62,16 +59,13 @@ func NewSkills(env envs.Env, o SkillsOptions) (*Skills, error) {
 	if set.State.Kind != spaces.Box && set.State.Kind != spaces.None {
 		return nil, fmt.Errorf("wrappers: NewSkills needs a Box of states or none, the state space is %v", set.State)
 	}
-	k := &Skills{latest: latest{keeper: keeper{inner{env}}}, options: o, latents: make([]float32, n*o.Size),
-		left: make([]int, n)}
 	// The latent is appended as further columns of the flat row.
 	set.Observation = longer(set.Observation, o.Size)
-	k.observed, k.finals = make([]float32, n*set.Observation.Width()), make([]float32, n*set.Observation.Width())
 	if set.State.Kind == spaces.Box {
 		set.State = longer(set.State, o.Size)
-		k.shown, k.ends = make([]float32, n*set.State.Width()), make([]float32, n*set.State.Width())
 	}
-	k.set = set
+	k := &Skills{latest: newLatest(env, set), options: o, latents: make([]float32, n*o.Size), left: make([]int, n),
+		shown: set.State.Rows(n), ends: set.State.Rows(n)}
 	k.seed(o.Seed)
 	// The first latents are from the sphere; Reset draws others, from the source if it is set by then.
 	for i := range n {
@@ -167,9 +161,6 @@ func length(z []float32) float64 {
 	return math.Sqrt(sum)
 }
 
-// Spaces are those of the environment inside with longer observations and states.
-func (k *Skills) Spaces() spaces.Set { return k.set }
-
 // Latents returns the present latents, (N, Size). The slice belongs to the wrapper, which overwrites it.
 func (k *Skills) Latents() []float32 { return k.latents }
 
@@ -218,15 +209,10 @@ func (k *Skills) Step(actions []float32) (*envs.Step, error) {
 // shows returns the step s of the environment inside with the present latents. Final rows have their latents already:
 // Step appends those before it draws others.
 func (k *Skills) shows(s *envs.Step) *envs.Step {
-	k.last, k.step = s, *s
-	k.join(k.observed, s.Observations)
-	k.step.Observations = k.observed
+	k.show(s, k.join)
 	if s.States != nil {
 		k.join(k.shown, s.States)
 		k.step.States = k.shown
-	}
-	if s.FinalObservations != nil {
-		k.step.FinalObservations = k.finals
 	}
 	if s.FinalStates != nil {
 		k.step.FinalStates = k.ends
@@ -265,7 +251,7 @@ func (k *Skills) MarshalState() ([]byte, error) {
 		return nil, err
 	}
 	// The latents are saved beside the generator: they were drawn up to MaxSteps steps ago, perhaps from a source.
-	return k.stateful().marshal(skillsHeader, func(e *statecodec.Encoder) {
+	return marshal(k.stateful(), skillsHeader, func(e *statecodec.Encoder) {
 		e.Int(len(k.left))
 		e.Int(k.options.Size)
 		e.Floats(k.latents)
@@ -281,7 +267,7 @@ func (k *Skills) RestoreState(b []byte) error {
 	// latents is replaced by a new slice when the state is read; k.latents itself changes only at the end.
 	latents, left := k.latents, make([]int, len(k.left))
 	pcg := new(rand.PCG)
-	err := k.stateful().restore(skillsHeader, b, func(d *statecodec.Decoder) {
+	err := restore(k.stateful(), skillsHeader, b, func(d *statecodec.Decoder) {
 		if n, size := d.Int(), d.Int(); n != len(left) || size != k.options.Size {
 			d.Fail("it is of %d environments with latents of %d dimensions, here are %d of %d", n, size, len(left),
 				k.options.Size)

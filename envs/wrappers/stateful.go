@@ -16,36 +16,30 @@ type keeper struct{ inner }
 // Supports reports whether the environment inside is [envs.Stateful].
 func (k keeper) Supports(iface any) bool {
 	_, saving := iface.(*envs.Stateful)
-	return !saving || k.stateful().found() == nil
+	_, saves := envs.As[envs.Stateful](k.within)
+	return saves || !saving
 }
 
-// stateful returns the environment inside as what can be saved.
-func (k keeper) stateful() stateful {
-	s, _ := envs.As[envs.Stateful](k.within)
-	return stateful{s, k.within}
-}
-
-// stateful is the outermost environment inside a wrapper that can be saved. Stateful is nil if there is none.
-type stateful struct {
-	envs.Stateful
-	// inside is the environment inside the wrapper, an Env or Single.
-	inside any
-}
-
-// found returns an error if nothing inside can be saved.
-func (s stateful) found() error {
-	if s.Stateful == nil {
-		return fmt.Errorf("wrappers: the state of %T: %w", s.inside, errors.ErrUnsupported)
+// stateful returns the outermost environment inside that can be saved.
+func (k keeper) stateful() envs.Stateful {
+	if s, ok := envs.As[envs.Stateful](k.within); ok {
+		return s
 	}
-	return nil
+	return unsaved{k.within}
+}
+
+// unsaved stands for an environment (an Env or Single) in which nothing can be saved.
+type unsaved struct{ inside any }
+
+func (u unsaved) MarshalState() ([]byte, error) { return nil, u.RestoreState(nil) }
+
+func (u unsaved) RestoreState([]byte) error {
+	return fmt.Errorf("wrappers: the state of %T: %w", u.inside, errors.ErrUnsupported)
 }
 
 // marshal returns a state: the header, what write adds for the wrapper, and the state of the environment inside.
-func (s stateful) marshal(header string, write func(e *statecodec.Encoder)) ([]byte, error) {
-	if err := s.found(); err != nil {
-		return nil, err
-	}
-	b, err := s.MarshalState()
+func marshal(inside envs.Stateful, header string, write func(e *statecodec.Encoder)) ([]byte, error) {
+	b, err := inside.MarshalState()
 	if err != nil {
 		return nil, err
 	}
@@ -57,17 +51,14 @@ func (s stateful) marshal(header string, write func(e *statecodec.Encoder)) ([]b
 
 // restore reads a state that marshal returned, and restores the environment inside. read takes the wrapper's part
 // into variables of its own; the wrapper takes them over only after restore has succeeded.
-func (s stateful) restore(header string, b []byte, read func(d *statecodec.Decoder)) error {
-	if err := s.found(); err != nil {
-		return err
-	}
+func restore(inside envs.Stateful, header string, b []byte, read func(d *statecodec.Decoder)) error {
 	d := statecodec.NewDecoder(header, b)
 	read(d)
 	state := d.Bytes()
 	if err := d.End(); err != nil {
 		return fmt.Errorf("wrappers: %w", err)
 	}
-	return s.RestoreState(state)
+	return inside.RestoreState(state)
 }
 
 // latest is embedded instead of keeper by wrappers that change observations. It gives them what the environment
@@ -76,6 +67,32 @@ type latest struct {
 	keeper
 	// last is the last step of the environment inside, nil before the first. It is valid until the next step.
 	last *envs.Step
+	// set are the spaces of the wrapper.
+	set spaces.Set
+	// step is what the wrapper returns. observed and finals (N, O) are its observations and final observations.
+	step             envs.Step
+	observed, finals []float32
+}
+
+// newLatest returns a latest for a wrapper with the spaces set.
+func newLatest(env envs.Env, set spaces.Set) latest {
+	n := env.NumEnvs() * set.Observation.Width()
+	return latest{keeper: keeper{inner{env}}, set: set, observed: make([]float32, n), finals: make([]float32, n)}
+}
+
+// Spaces are those of the environment inside with the observations, and states, that the wrapper returns.
+func (l *latest) Spaces() spaces.Set { return l.set }
+
+// show returns the step s of the environment inside with the observations that change writes into out, and the final
+// observations that the wrapper has written into finals.
+func (l *latest) show(s *envs.Step, change func(out, rows []float32)) *envs.Step {
+	l.last, l.step = s, *s
+	change(l.observed, s.Observations)
+	l.step.Observations = l.observed
+	if s.FinalObservations != nil {
+		l.step.FinalObservations = l.finals
+	}
+	return &l.step
 }
 
 // present returns what the environment inside shows to act on next, and nothing of how it came about. who is the

@@ -1,7 +1,6 @@
 package wrappers
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -25,9 +24,6 @@ type TimeLimit struct {
 
 // NewTimeLimit returns single with its episodes truncated after limit steps.
 func NewTimeLimit(single envs.Single, limit int) (*TimeLimit, error) {
-	if single == nil {
-		return nil, errors.New("wrappers: NewTimeLimit needs an environment, got nil")
-	}
 	if limit <= 0 {
 		return nil, fmt.Errorf("wrappers: time limit is %d steps; it must be positive", limit)
 	}
@@ -72,13 +68,16 @@ func (t *TimeLimit) Close() error { return t.single.Close() }
 // Supports reports whether the environment inside is [envs.Stateful].
 func (t *TimeLimit) Supports(iface any) bool {
 	_, saving := iface.(*envs.Stateful)
-	return !saving || t.stateful().found() == nil
+	_, saves := envs.SingleAs[envs.Stateful](t.single)
+	return saves || !saving
 }
 
-// stateful returns the environment inside as what can be saved.
-func (t *TimeLimit) stateful() stateful {
-	s, _ := envs.SingleAs[envs.Stateful](t.single)
-	return stateful{s, t.single}
+// stateful returns the outermost environment inside that can be saved.
+func (t *TimeLimit) stateful() envs.Stateful {
+	if s, ok := envs.SingleAs[envs.Stateful](t.single); ok {
+		return s
+	}
+	return unsaved{t.single}
 }
 
 // header begins a saved state. Its number changes with the format. States of environments with seats have a format of
@@ -92,7 +91,7 @@ func (t *TimeLimit) header() string {
 
 // MarshalState returns the steps taken and the state of the environment inside.
 func (t *TimeLimit) MarshalState() ([]byte, error) {
-	return t.stateful().marshal(t.header(), func(e *statecodec.Encoder) {
+	return marshal(t.stateful(), t.header(), func(e *statecodec.Encoder) {
 		e.Int(t.steps)
 		if len(t.out) > 0 {
 			e.Bools(t.out)
@@ -103,7 +102,7 @@ func (t *TimeLimit) MarshalState() ([]byte, error) {
 // RestoreState puts back what MarshalState returned, all or (on an error) nothing.
 func (t *TimeLimit) RestoreState(b []byte) error {
 	steps, gone := 0, t.out
-	err := t.stateful().restore(t.header(), b, func(d *statecodec.Decoder) {
+	err := restore(t.stateful(), t.header(), b, func(d *statecodec.Decoder) {
 		// A running episode has at least one step left.
 		if steps = d.Int(); steps < 0 || steps >= t.limit {
 			d.Fail("%d steps were taken of an episode of at most %d", steps, t.limit)

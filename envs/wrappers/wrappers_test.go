@@ -108,7 +108,6 @@ func TestConstructorsRefuse(t *testing.T) {
 		{err(wrappers.NewRescaleAction(box)), "needs finite limits"},
 		{reward(wrappers.NormalizeRewardOptions{Discount: 1.1}), "discount is 1.1"},
 		{reward(wrappers.NormalizeRewardOptions{Variant: "x"}), `variant is "x"; it must be "gymnasium" or "sb3"`},
-		{err(normalizeObservation(nil)), "got nil"},
 		{err(normalizeObservation(choices)), "needs a Box of observations, the observation space is Discrete(2)"},
 		{err(wrappers.NewClipObservation(box, 1, 1)), "low is 1 and high 1"},
 		{err(wrappers.NewClipReward(box, 0, math.NaN())), "low is 0 and high NaN"},

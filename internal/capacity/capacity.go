@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 )
 
@@ -66,7 +65,10 @@ func Size(bytes float64) string {
 var machine = sync.OnceValue(func() float64 {
 	limit := math.Inf(1)
 	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
-		limit = total(text)
+		var kib float64
+		if n, _ := fmt.Sscanf(string(text), "MemTotal: %f kB", &kib); n == 1 { // the first line
+			limit = 1024 * kib
+		}
 	}
 	for _, path := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
 		if text, err := os.ReadFile(path); err == nil {
@@ -80,15 +82,3 @@ var machine = sync.OnceValue(func() float64 {
 	}
 	return limit
 })
-
-// total reads the line MemTotal of /proc/meminfo, +Inf where there is none.
-func total(meminfo []byte) float64 {
-	for line := range strings.Lines(string(meminfo)) {
-		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "MemTotal:" && fields[2] == "kB" {
-			if n, err := strconv.ParseFloat(fields[1], 64); err == nil {
-				return 1024 * n
-			}
-		}
-	}
-	return math.Inf(1)
-}

@@ -16,8 +16,12 @@ func (m *merger) assign(path string, dst reflect.Value, value any, r rules) bool
 		dst.SetZero()
 		return m.check(path, dst, nil, r)
 	}
-	if done, ok := m.readItself(path, dst, value, r); done {
-		return ok
+	if s, ok := dst.Addr().Interface().(Setter); ok {
+		if err := s.SetConfig(value); err != nil {
+			m.report(&Error{Path: path, Given: value, Err: err})
+			return false
+		}
+		return m.check(path, dst, value, r)
 	}
 	v := reflect.ValueOf(value)
 	fits := true
@@ -50,19 +54,6 @@ func (m *merger) assign(path string, dst reflect.Value, value any, r rules) bool
 		return false
 	}
 	return m.check(path, dst, value, r)
-}
-
-// readItself tries the field's own method.
-func (m *merger) readItself(path string, dst reflect.Value, value any, r rules) (done, ok bool) {
-	s, is := dst.Addr().Interface().(Setter)
-	if !is {
-		return false, false
-	}
-	if err := s.SetConfig(value); err != nil {
-		m.report(&Error{Path: path, Given: value, Err: err})
-		return true, false
-	}
-	return true, m.check(path, dst, value, r)
 }
 
 func (m *merger) assignPointer(path string, dst, v reflect.Value, r rules) bool {
@@ -246,44 +237,25 @@ func setNumber(dst, v reflect.Value) bool {
 		v = reflect.ValueOf(n)
 	}
 	switch {
+	case !isNumber(v.Kind()):
+		return false
 	case dst.CanFloat():
 		return setFloat(dst, v)
-	case v.CanFloat():
-		f := v.Float()
-		// 1<<63 itself does not fit; every whole float below it does.
-		if f != math.Trunc(f) || math.Abs(f) >= 1<<63 {
-			return false
-		}
-		v = reflect.ValueOf(int64(f))
-	}
-	if v.CanUint() {
-		if n := v.Uint(); n > math.MaxInt64 {
-			fits := dst.CanUint() && !dst.OverflowUint(n)
-			if fits {
-				dst.SetUint(n)
-			}
-			return fits
-		}
-		v = reflect.ValueOf(int64(v.Uint()))
-	}
-	switch {
-	case !v.CanInt():
-		return false
-	case dst.CanInt() && !dst.OverflowInt(v.Int()):
-		dst.SetInt(v.Int())
-	case dst.CanUint() && v.Int() >= 0 && !dst.OverflowUint(uint64(v.Int())):
-		dst.SetUint(uint64(v.Int()))
-	default:
+	case v.CanFloat() && math.Abs(v.Float()) >= 1<<63: // its conversion differs between processors
 		return false
 	}
+	whole := v.Convert(dst.Type())
+	if !whole.Convert(v.Type()).Equal(v) || toFloat(whole) < 0 != (toFloat(v) < 0) {
+		return false
+	}
+	dst.Set(whole)
 	return true
 }
 
+func toFloat(v reflect.Value) float64 { return v.Convert(reflect.TypeFor[float64]()).Float() }
+
 func setFloat(dst, v reflect.Value) bool {
-	if !isNumber(v.Kind()) {
-		return false
-	}
-	f := v.Convert(reflect.TypeFor[float64]()).Float()
+	f := toFloat(v)
 	if !math.IsInf(f, 0) && dst.OverflowFloat(f) {
 		return false
 	}

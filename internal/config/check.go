@@ -2,9 +2,7 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 )
 
 // checker verifies values against rules and collects what breaks them.
@@ -39,42 +37,18 @@ func (c *checker) value(path string, v reflect.Value, r rules) {
 			c.value(fmt.Sprintf("%s[%d]", path, i), v.Index(i), r.element())
 		}
 	case reflect.Map:
-		c.mapping(path, v, r)
+		for it := v.MapRange(); it.Next() && it.Key().Kind() == reflect.String; {
+			c.value(path+"."+it.Key().String(), it.Value(), r.element())
+		}
 	case reflect.Interface:
-		c.dynamic(path, v)
+		// In JSON-like values it looks for NaN and infinities. All else that an interface may hold is left alone.
+		switch v.Interface().(type) {
+		case float32, float64, map[string]any, []any, []float64, []float32, map[string]float64:
+			c.value(path, v.Elem(), rules{})
+		}
 	default:
 		if !r.holds(v) {
 			c.wrong(path, v, r)
-		}
-	}
-}
-
-func (c *checker) mapping(path string, v reflect.Value, r rules) {
-	if v.Type().Key().Kind() != reflect.String {
-		return
-	}
-	values := map[string]reflect.Value{}
-	for it := v.MapRange(); it.Next(); {
-		values[it.Key().String()] = it.Value()
-	}
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		c.value(path+"."+key, values[key], r.element())
-	}
-}
-
-// dynamic looks for NaN and infinities in JSON-like values, and leaves everything else that an interface may hold
-// alone.
-func (c *checker) dynamic(path string, v reflect.Value) {
-	if v.IsNil() {
-		return
-	}
-	switch e := v.Elem(); e.Kind() {
-	case reflect.Float32, reflect.Float64:
-		c.value(path, e, rules{})
-	case reflect.Map, reflect.Slice:
-		switch e.Interface().(type) {
-		case map[string]any, []any, []float64, []float32, map[string]float64:
-			c.value(path, e, rules{})
 		}
 	}
 }

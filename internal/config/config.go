@@ -67,7 +67,7 @@ type Setter interface {
 // Where anything is wrong, dst is left exactly as it was and the error joins one *Error for every problem, sorted by
 // path. A malformed struct, tag or alias table is a programming error and panics.
 func Merge(dst any, dict map[string]any, opts Options) error {
-	target := structPointer(dst)
+	target := structOf(dst, "Merge")
 	work := reflect.New(target.Type()).Elem()
 	work.Set(target)
 
@@ -227,14 +227,6 @@ func structOf(v any, from string) reflect.Value {
 		panic(fmt.Sprintf("config: %s: got %T, want a struct or a pointer to one", from, v))
 	}
 	return value
-}
-
-func structPointer(dst any) reflect.Value {
-	v := reflect.ValueOf(dst)
-	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
-		panic(fmt.Sprintf("config: got %T, want a pointer to a struct", dst))
-	}
-	return v.Elem()
 }
 
 func join(problems []*Error) error {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // Error is one thing wrong with a configuration.
@@ -116,11 +116,7 @@ func shorten(s string) string {
 	if len(s) <= maxShown {
 		return s
 	}
-	cut := maxShown
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
+	return strings.ToValidUTF8(s[:maxShown], "") + "…"
 }
 
 // show writes a value as a user would have written it.
@@ -152,22 +148,14 @@ func kindName(v any) string {
 		return ""
 	}
 	t := reflect.TypeOf(v)
-	switch k := t.Kind(); {
-	case isNumber(k):
-		return ""
-	case k == reflect.String:
-		return "string"
-	case k == reflect.Bool:
-		return "bool"
-	case k == reflect.Map:
-		return "mapping"
-	case k == reflect.Slice || k == reflect.Array:
-		return "list"
-	case k == reflect.Func || k == reflect.Chan:
+	if k := t.Kind(); isNumber(k) || k == reflect.Func || k == reflect.Chan {
 		return ""
 	}
-	return t.String()
+	return cmp.Or(kindNames[t.Kind()], t.String())
 }
+
+var kindNames = map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "bool", reflect.Map: "mapping",
+	reflect.Slice: "list", reflect.Array: "list"}
 
 func isNumber(k reflect.Kind) bool {
 	return k >= reflect.Int && k <= reflect.Float64 && k != reflect.Uintptr

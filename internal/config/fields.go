@@ -25,14 +25,11 @@ func section(t reflect.Type) bool { return t.Kind() == reflect.Struct && !readsI
 
 // fieldsOf lists a struct's keys in the order of its fields.
 func fieldsOf(t reflect.Type) []field {
-	var fields []field
-	seen := map[string]bool{}
-	for _, f := range collect(t, nil) {
-		if seen[f.key] {
+	fields := collect(t, nil)
+	for i, f := range fields {
+		if slices.ContainsFunc(fields[:i], func(g field) bool { return g.key == f.key }) {
 			panic(fmt.Sprintf("config: %s has the key %q twice", t, f.key))
 		}
-		seen[f.key] = true
-		fields = append(fields, f)
 	}
 	return fields
 }
@@ -41,27 +38,16 @@ func collect(t reflect.Type, index []int) []field {
 	var fields []field
 	for i := range t.NumField() {
 		sf := t.Field(i)
-		tag, tagged := sf.Tag.Lookup("yaml")
-		name, flags, _ := strings.Cut(tag, ",")
+		name, flags, _ := strings.Cut(sf.Tag.Get("yaml"), ",")
 		if name == "-" || (!sf.IsExported() && !sf.Anonymous) {
 			continue
 		}
-		at := append(append([]int(nil), index...), i)
-		inline := sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Struct
-		for flag := range strings.SplitSeq(flags, ",") {
-			inline = inline || flag == "inline"
-		}
-		if inline {
-			if sf.Type.Kind() != reflect.Struct {
-				panic(fmt.Sprintf("config: %s.%s: only structs can be inlined, not %s", t, sf.Name, sf.Type))
-			}
+		at := append(slices.Clone(index), i)
+		if flags == "inline" || sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Struct {
 			fields = append(fields, collect(sf.Type, at)...)
 			continue
 		}
 		if !sf.IsExported() {
-			if tagged {
-				panic(fmt.Sprintf("config: %s.%s has a yaml tag and is not exported", t, sf.Name))
-			}
 			continue
 		}
 		if name == "" {

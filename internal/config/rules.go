@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -23,25 +24,19 @@ func parseRules(tag string) (rules, error) {
 	if tag == "" {
 		return r, nil
 	}
+	numbers := map[string]**float64{"min": &r.min, "max": &r.max, "gt": &r.gt, "lt": &r.lt}
+	lengths := map[string]**int{"minlen": &r.minLen, "maxlen": &r.maxLen}
 	for part := range strings.SplitSeq(tag, ",") {
 		name, text, _ := strings.Cut(part, "=")
 		var err error
-		switch name {
-		case "min":
-			r.min, err = number(text)
-		case "max":
-			r.max, err = number(text)
-		case "gt":
-			r.gt, err = number(text)
-		case "lt":
-			r.lt, err = number(text)
-		case "minlen":
-			r.minLen, err = length(text)
-		case "maxlen":
-			r.maxLen, err = length(text)
-		case "oneof":
+		switch {
+		case numbers[name] != nil:
+			*numbers[name], err = number(text)
+		case lengths[name] != nil:
+			*lengths[name], err = length(text)
+		case name == "oneof":
 			r.oneof = strings.Split(text, "|")
-		case "inf":
+		case name == "inf":
 			r.inf = true
 		default:
 			err = fmt.Errorf("unknown rule %q", part)
@@ -152,31 +147,19 @@ func (r rules) bounds() string {
 		}
 		return strconv.FormatFloat(f, 'g', -1, 64)
 	}
-	var low, high, lowSign, highSign, open, end string
-	switch {
-	case r.gt != nil:
-		low, lowSign, open = text(*r.gt), " > ", "("
-	case r.min != nil:
-		low, lowSign, open = text(*r.min), " ≥ ", "["
+	one := func(strict bool, yes, no string) string { return map[bool]string{true: yes, false: no}[strict] }
+	switch low, high := cmp.Or(r.gt, r.min), cmp.Or(r.lt, r.max); {
+	case low != nil && high != nil:
+		return " in " + one(low == r.gt, "(", "[") + text(*low) + ", " + text(*high) + one(high == r.lt, ")", "]")
+	case low != nil:
+		return one(low == r.gt, " > ", " ≥ ") + text(*low)
+	case high != nil:
+		return one(high == r.lt, " < ", " ≤ ") + text(*high)
 	}
-	switch {
-	case r.lt != nil:
-		high, highSign, end = text(*r.lt), " < ", ")"
-	case r.max != nil:
-		high, highSign, end = text(*r.max), " ≤ ", "]"
-	}
-	switch {
-	case low != "" && high != "":
-		return " in " + open + low + ", " + high + end
-	case low != "":
-		return lowSign + low
-	}
-	return highSign + high
+	return ""
 }
 
 func listAllowed(t reflect.Type, r rules) string {
-	elem := r
-	elem.minLen, elem.maxLen = nil, nil
 	count := ""
 	switch {
 	case t.Kind() == reflect.Array:
@@ -190,7 +173,7 @@ func listAllowed(t reflect.Type, r rules) string {
 	case r.maxLen != nil:
 		count = fmt.Sprintf(" of at most %d", *r.maxLen)
 	}
-	one := allowed(t.Elem(), elem)
+	one := allowed(t.Elem(), r.element())
 	if t.Kind() == reflect.Slice && r.holdsLength(1) { // one value is a list of one
 		if count == "" {
 			count = " of such"

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/undo"
 	"github.com/gorl-dev/gorl/models/description"
 )
 
@@ -226,32 +227,27 @@ func (g *Agents) SetHyperparameters(values map[string]float64) error {
 		}
 		parts[i][key[len(g.Keys[i])+1:]] = values[key]
 	}
-	return g.all(func(i int) (undo func() error, err error) {
-		if parts[i] == nil {
-			return func() error { return nil }, nil
+	before := make([]map[string]float64, len(g.List))
+	set := func(i int, values map[string]float64) error {
+		if values == nil {
+			return nil
 		}
 		t, ok := agents.As[agents.Tunable](g.List[i])
 		if !ok {
-			return nil, fmt.Errorf("the agent (%T) has no hyperparameters to set: it is no agents.Tunable", g.List[i])
+			return fmt.Errorf("the agent (%T) has no hyperparameters to set: it is no agents.Tunable", g.List[i])
 		}
-		before := t.Hyperparameters()
-		return func() error { return t.SetHyperparameters(before) }, t.SetHyperparameters(parts[i])
-	})
+		before[i] = t.Hyperparameters()
+		return t.SetHyperparameters(values)
+	}
+	return g.all(func(i int) error { return set(i, parts[i]) }, func(i int) error { return set(i, before[i]) })
 }
 
-// all changes every agent in order, or none: if one refuses, the changes before it are undone.
-func (g *Agents) all(change func(i int) (undo func() error, err error)) error {
-	var undo []func() error
-	for i := range g.List {
-		back, err := change(i)
-		if err != nil {
-			err = fmt.Errorf("%s: %s: %w", g.Package, g.Names[i], err)
-			for _, f := range undo {
-				err = errors.Join(err, f())
-			}
-			return err
+// all changes every agent in order, or none: if one refuses, back undoes the changes before it.
+func (g *Agents) all(change, back func(i int) error) error {
+	return undo.All(undo.Indices(len(g.List)), func(i int) error {
+		if err := change(i); err != nil {
+			return fmt.Errorf("%s: %s: %w", g.Package, g.Names[i], err)
 		}
-		undo = append(undo, back)
-	}
-	return nil
+		return nil
+	}, back)
 }

@@ -49,17 +49,20 @@ func (g *Agents) Restore(snap *checkpoint.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	return g.all(func(i int) (undo func() error, err error) {
+	before := make([]*checkpoint.Snapshot, len(g.List))
+	return g.all(func(i int) error {
 		s, err := snapshotter(g.List[i])
 		if err != nil {
-			return nil, err
+			return err
 		}
 		// The buffers are included: without them an undone restore would lose the rollout in progress.
-		before, err := s.Snapshot(agents.SnapshotOptions{Buffers: true})
-		if err != nil {
-			return nil, err
+		if before[i], err = s.Snapshot(agents.SnapshotOptions{Buffers: true}); err != nil {
+			return err
 		}
-		return func() error { return s.Restore(before) }, s.Restore(parts[i])
+		return s.Restore(parts[i])
+	}, func(i int) error {
+		s, _ := snapshotter(g.List[i])
+		return s.Restore(before[i])
 	})
 }
 

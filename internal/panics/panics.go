@@ -94,7 +94,13 @@ func frames() string {
 		}
 	}
 	var texts []string
-	user := withoutCallers(all)
+	user := all // without gorl's frames at the end, which called the user's code
+	for len(user) > 0 && own(user[len(user)-1]) {
+		user = user[:len(user)-1]
+	}
+	if len(user) == 0 {
+		user = all
+	}
 	for i, f := range user {
 		if len(texts) < shown && (i == 0 || !own(f) || own(user[len(user)-1])) {
 			// Name a closure by the function around it, because the compiler numbers inlined closures differently.
@@ -103,17 +109,6 @@ func frames() string {
 		}
 	}
 	return strings.Join(texts, ", ")
-}
-
-// withoutCallers removes gorl's frames at the end, which called the user's code. If all frames are gorl's, it keeps
-// them.
-func withoutCallers(all []runtime.Frame) []runtime.Frame {
-	for n := len(all); n > 0; n-- {
-		if !own(all[n-1]) {
-			return all[:n]
-		}
-	}
-	return all
 }
 
 // own reports whether a frame belongs to gorl and not to gorl's tests.

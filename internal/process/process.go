@@ -12,7 +12,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"reflect"
 	"runtime"
+	"sync"
 	"time"
 )
 
@@ -68,29 +70,37 @@ func Start(o Options) (*Process, error) {
 	p.command.Env, p.command.ExtraFiles, p.command.SysProcAttr = o.Env, o.ExtraFiles, ownGroup()
 	// The pipes are made here rather than by exec.Cmd: Wait of the latter would block until every process that
 	// inherited one has closed it.
-	pipes := map[io.Writer]pipe{}
+	var pipes []pipe
 	closeAll := func() {
 		for _, x := range pipes {
 			x.read.Close()
 			x.write.Close()
 		}
 	}
-	for of, w := range map[*io.Writer]io.Writer{&p.command.Stdout: o.Stdout, &p.command.Stderr: o.Stderr} {
+	output := func(w io.Writer) (io.Writer, error) {
 		if f, ok := w.(*os.File); ok || w == nil {
-			if f != nil { // of a nil *os.File the interface would not be nil
-				*of = f
+			if f == nil { // as an interface, a nil *os.File would not be nil
+				return nil, nil
 			}
-			continue
+			return f, nil
 		}
-		if _, made := pipes[w]; !made {
-			read, write, err := os.Pipe()
-			if err != nil {
-				closeAll()
-				return nil, err
-			}
-			pipes[w] = pipe{read, write}
+		read, write, err := os.Pipe()
+		if err == nil {
+			pipes = append(pipes, pipe{w, read, write})
 		}
-		*of = pipes[w].write
+		return write, err
+	}
+	var err error
+	if p.command.Stdout, err = output(o.Stdout); err == nil {
+		p.command.Stderr = p.command.Stdout
+		// Writers of a type such as a slice cannot be compared.
+		if !reflect.ValueOf(o.Stderr).Comparable() || o.Stdout != o.Stderr {
+			p.command.Stderr, err = output(o.Stderr)
+		}
+	}
+	if err != nil {
+		closeAll()
+		return nil, err
 	}
 	if o.Stdin != nil {
 		p.command.Stdin = bytes.NewReader(o.Stdin)
@@ -122,7 +132,10 @@ func Start(o Options) (*Process, error) {
 }
 
 // pipe carries output to a writer.
-type pipe struct{ read, write *os.File }
+type pipe struct {
+	to          io.Writer
+	read, write *os.File
+}
 
 // PID is the process' number, and that of its group.
 func (p *Process) PID() int { return p.command.Process.Pid }
@@ -132,29 +145,22 @@ func (p *Process) PID() int { return p.command.Process.Pid }
 func (p *Process) Done() <-chan Exit { return p.done }
 
 // wait returns what Done receives.
-func (p *Process) wait(pipes map[io.Writer]pipe) Exit {
+func (p *Process) wait(pipes []pipe) Exit {
+	var copying sync.WaitGroup
+	for _, x := range pipes {
+		copying.Go(func() { _, _ = io.Copy(x.to, x.read) }) // ends with the pipe
+	}
 	copied := make(chan struct{})
 	go func() {
-		defer close(copied)
-		ended := make(chan struct{})
-		for w, x := range pipes {
-			go func() {
-				_, _ = io.Copy(w, x.read) // ends with the pipe
-				ended <- struct{}{}
-			}()
-		}
-		for range pipes {
-			<-ended
-		}
+		copying.Wait()
+		close(copied)
 	}()
 	err := p.command.Wait()
 	within := func(d time.Duration) bool {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
 		select {
 		case <-copied:
 			return true
-		case <-timer.C:
+		case <-time.After(d):
 			return false
 		}
 	}

@@ -2,6 +2,7 @@ package process_test
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -29,5 +30,27 @@ func TestTail(t *testing.T) {
 	fmt.Fprint(&tail, strings.Repeat("progress\r", 10_000))
 	if last := tail.Lines(); len(last[n-1]) > 1000 || !slices.Contains(last, "line 19") {
 		t.Errorf("behind a line that never ends the last lines are %q", last)
+	}
+}
+
+// several is a writer that cannot be compared or be the key of a map.
+type several []io.Writer
+
+func (s several) Write(b []byte) (int, error) { return io.MultiWriter(s...).Write(b) }
+
+// TestWriters runs a program whose outputs go to writers that cannot be compared, and to one writer.
+func TestWriters(t *testing.T) {
+	var out, err, both strings.Builder
+	for _, o := range []process.Options{{Stdout: several{&out}, Stderr: several{&err}},
+		{Stdout: &both, Stderr: &both}} {
+		o.Argv = []string{"sh", "-c", "echo out; echo err >&2"}
+		p, failed := process.Start(o)
+		if failed != nil {
+			t.Fatal(failed)
+		}
+		<-p.Done()
+	}
+	if out.String() != "out\n" || err.String() != "err\n" || both.String() != "out\nerr\n" {
+		t.Errorf("the writers have %q, %q and %q", &out, &err, &both)
 	}
 }

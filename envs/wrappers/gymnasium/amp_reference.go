@@ -162,6 +162,9 @@ func (t *ampTermJSON) writer(s *motions.Skeleton) (write func(m *moment, out []f
 		"AMPGroup", t.Function)
 }
 
+// retarget says what to do with a clip of another skeleton.
+const retarget = "retarget it onto the robot (gorl retarget, or in YAML the setting model)"
+
 // joints returns the writer of joints' positions, or velocities, in the simulator's order.
 func (t *ampTermJSON) joints(s *motions.Skeleton, velocity bool) (func(m *moment, out []float32), int, error) {
 	row, places := map[string]int{}, make([]int, len(t.Joints))
@@ -175,8 +178,7 @@ func (t *ampTermJSON) joints(s *motions.Skeleton, velocity bool) (func(m *moment
 	for i, name := range t.Joints {
 		at, ok := row[name]
 		if !ok {
-			return nil, 0, fmt.Errorf("the clip has no hinge %q: retarget it onto the robot (gorl retarget, or in "+
-				"YAML the setting model)", name)
+			return nil, 0, fmt.Errorf("the clip has no hinge %q: %s", name, retarget)
 		}
 		places[i] = at
 	}
@@ -199,8 +201,7 @@ func (t *ampTermJSON) keys(s *motions.Skeleton) (func(m *moment, out []float32),
 	for _, name := range t.Bodies {
 		at := s.Body(name)
 		if at < 0 {
-			return nil, 0, fmt.Errorf("the clip has no body %q: retarget it onto the robot (gorl retarget, or in "+
-				"YAML the setting model)", name)
+			return nil, 0, fmt.Errorf("the clip has no body %q: %s", name, retarget)
 		}
 		bodies = append(bodies, at)
 	}

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/process"
@@ -102,17 +103,11 @@ func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writ
 	case o.PettingZoo:
 		opening.Program = "games.py"
 	}
-	messages := [][]byte{source, nil}
+	text, _ := json.Marshal(opening) // validate has tried Kwargs
+	messages := [][]byte{source, text}
 	if opening.Program != "" {
-		extension, err := extensions.ReadFile(opening.Program)
-		if err != nil {
-			return nil, fmt.Errorf("gymnasium: %w", err)
-		}
+		extension, _ := extensions.ReadFile(opening.Program) // it is embedded
 		messages = append(messages, extension)
-	}
-	var err error
-	if messages[1], err = json.Marshal(opening); err != nil {
-		return nil, fmt.Errorf("gymnasium: %w", err)
 	}
 	if err := c.start(o, memory, stderr); err != nil {
 		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
@@ -121,10 +116,9 @@ func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writ
 		return nil, fmt.Errorf("gymnasium: starting %s: %w", o.Python, err)
 	}
 	for _, m := range messages {
-		if err := sendFrame(c.requests, m, deadline); err != nil {
-			err := c.fault(FaultStart, err, "was not told what to do: %v", err)
+		if err := c.send(m, deadline); err != nil {
 			c.kill()
-			return nil, err
+			return nil, early(err)
 		}
 	}
 	return c, nil
@@ -216,41 +210,53 @@ func (c *child) kill() {
 	c.replies.Close()
 }
 
+// send writes a message to the child, within the deadline. An error is a [*ChildError].
+func (c *child) send(message []byte, deadline time.Time) error {
+	if err := sendFrame(c.requests, message, deadline); err != nil {
+		return c.broken(err, "does not read")
+	}
+	return nil
+}
+
 // read returns the next message of the child: a JSON object and the bytes that follow it. A message that does not
 // come, or cannot be read, is a [*ChildError], after which the rest of a message may be in the pipe.
 func (c *child) read(deadline time.Time) (head, payload []byte, err error) {
 	if err = c.replies.SetReadDeadline(deadline); err == nil {
 		head, payload, err = readFrame(c.replies)
 	}
-	switch {
-	case err == nil:
+	if err == nil {
 		return head, payload, nil
+	}
+	return nil, nil, c.broken(err, "sent a message that cannot be read")
+}
+
+// broken returns the fault for an error of the pipes. If the child has closed them, it waits for its end, because only
+// then are its last words known.
+func (c *child) broken(err error, what string) *ChildError {
+	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded) && stopped(c.pid):
-		return nil, nil, c.fault(FaultStopped, err, "has been stopped by a signal (SIGSTOP)")
+		return c.fault(FaultStopped, err, "has been stopped by a signal (SIGSTOP)")
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, nil, c.fault(FaultTimeout, err, "sent no message in time")
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		select { // it closed the pipe: it is ending
+		return c.fault(FaultTimeout, err, "sent no message in time")
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.EPIPE):
+		select {
 		case <-c.gone:
-			return nil, nil, c.fault(FaultExit, nil, "%v", c.exit)
+			return c.fault(FaultExit, nil, "%v", c.exit)
 		case <-time.After(time.Second):
 		}
 	}
-	return nil, nil, c.fault(FaultProtocol, err, "sent a message that cannot be read: %v", err)
+	return c.fault(FaultProtocol, err, "%s: %v", what, err)
 }
 
-// describe returns the child's description of its environments (JSON), which is its first message. A child that
-// cannot make its environments says so in that message, see parseDescription.
-func (c *child) describe(deadline time.Time) ([]byte, error) {
-	head, _, err := c.read(deadline)
-	var fault *ChildError
-	if errors.As(err, &fault) && fault.Fault != FaultStopped {
+// early completes the error of a child that failed before it had described its environments.
+func early(err error) error {
+	if fault, ok := errors.AsType[*ChildError](err); ok && fault.Fault != FaultStopped {
 		fault.Message += " before it had made its environments"
 		if fault.Fault == FaultTimeout {
 			fault.Message += "; raise start_timeout where they take longer to make"
 		}
 	}
-	return head, err
+	return err
 }
 
 // attach gives the child its control block and has it map the memory. The memory has no size before all children have
@@ -260,8 +266,8 @@ func (c *child) attach(l *layout, memory []byte, deadline time.Time) error {
 	block.prepare()
 	c.block.Store(block)
 	c.sequence = 0
-	if err := sendFrame(c.requests, []byte("{}"), deadline); err != nil {
-		return c.fault(FaultStart, err, "was not given the shared memory: %v", err)
+	if err := c.send([]byte("{}"), deadline); err != nil {
+		return err
 	}
 	head, _, err := c.read(deadline)
 	if err != nil {

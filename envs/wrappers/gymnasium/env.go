@@ -19,9 +19,15 @@ import (
 // [envs.RewardShaper], [envs.Curriculum] and [envs.MotionSource] if the Python environments have the methods that
 // [Env.SetRewardShaping], [Env.SetCurriculumState] and [Env.CollectReferenceMotions] name. Ask [envs.As].
 type Env struct {
-	// crew starts, asks and ends the children; exchange is the memory shared with them; parameters are the reward
-	// parameters and curricula that a new child is given again.
-	crew
+	// options are valid and have their defaults filled in.
+	options Options
+	// children are in the order of their environments: child k has those from k·N/K to (k+1)·N/K.
+	children []*child
+	// closed is set by Close for good. failed is the error after which only Close is left.
+	closed bool
+	failed error
+	// exchange is the memory shared with the children; parameters are the reward parameters and curricula that a new
+	// child is given again.
 	exchange
 	parameters
 	// about is the description that the first child gave. All others gave the same spaces.
@@ -70,9 +76,8 @@ func New(o Options) (*Env, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gymnasium: making shared memory: %w", err)
 	}
-	e := &Env{crew: crew{options: o, children: make([]*child, o.Children)}, exchange: exchange{columns: o.columns()},
+	e := &Env{options: o, children: make([]*child, o.Children), exchange: exchange{columns: o.columns()},
 		file: file, metrics: map[string]float64{}, counts: map[string]int{}}
-	e.parameters.crew = &e.crew
 	if o.Stderr != nil {
 		e.stderr = &shared{to: o.Stderr}
 	}
@@ -114,9 +119,9 @@ func (e *Env) open() error {
 // meet reads a child's description of its environments. The first child's spaces become those of the batch; any other
 // child must have the same ones. A child that replaces another passes first as false.
 func (e *Env) meet(c *child, first bool, deadline time.Time) error {
-	head, err := c.describe(deadline)
+	head, _, err := c.read(deadline)
 	if err != nil {
-		return err
+		return early(err)
 	}
 	about, set, err := parseDescription(head)
 	switch {
@@ -144,7 +149,11 @@ func (e *Env) allocate() error {
 	e.returns, e.lengths, e.partial = make([]float64, n), make([]int, n), make([]bool, n)
 	e.episodes, e.faults = make([]envs.Episode, 0, n), make([]error, len(e.children))
 	e.infos = make([]json.RawMessage, n)
-	e.parameters.allocate()
+	objects := n
+	if e.options.Simulator != "" {
+		objects = 1
+	}
+	e.shaped, e.curriculum = make([]map[string]any, objects), make([]json.RawMessage, objects)
 	return nil
 }
 

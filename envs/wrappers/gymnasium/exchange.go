@@ -93,13 +93,9 @@ func (x *exchange) allocate(file *os.File, children, n int) error {
 	x.states = of("state", "states", x.set.State, true)
 	x.amp = of("AMP observation", "amp_observations", x.set.AMPObservation, false)
 	x.masks = of("action mask", "action_masks", x.set.ActionMask, false)
+	x.layout = plan("environments", children, n, wanted, nil)
+	x.header = x.layout.header()
 	var err error
-	if x.layout, err = plan("environments", children, n, wanted, nil); err != nil {
-		return err
-	}
-	if x.header, err = x.layout.header(); err != nil {
-		return err
-	}
 	if x.memory, err = mapFile(file, x.layout.Size); err != nil {
 		return fmt.Errorf("gymnasium: mapping %d bytes of shared memory: %w", x.layout.Size, err)
 	}

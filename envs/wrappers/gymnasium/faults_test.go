@@ -200,6 +200,11 @@ func TestStartFaults(t *testing.T) {
 		_, err := New(o)
 		faulted(t, err, c.fault, c.words)
 	}
+	deaf := fake(t, 2, 1, "") // it ends while it is sent more than a pipe holds
+	deaf.Python, deaf.Kwargs = filepath.Join(t.TempDir(), "python3"), map[string]any{"large": make([]int, 1<<20)}
+	must.Do(t, os.WriteFile(deaf.Python, []byte("#!/bin/sh\nsleep 0.2; echo no licence >&2; exit 3"), 0o755))
+	_, err := New(deaf)
+	faulted(t, err, FaultExit, "exit status 3 before it had made its environments; it printed last:\n\tno licence")
 	nothingMore(t, descriptors, mappings, goroutines)
 	must.Is(t, len(children(t)), 0, "processes that are left")
 }

@@ -34,11 +34,11 @@ func sendFrame(to *os.File, message []byte, deadline time.Time) error {
 // readFrame reads a message: head is valid JSON, payload may be empty. It takes no more memory than bytes arrive,
 // whatever lengths are announced.
 func readFrame(from io.Reader) (head, payload []byte, err error) {
-	var sizes [8]byte
-	if _, err := io.ReadFull(from, sizes[:]); err != nil {
+	var sizes [2]uint32
+	if err := binary.Read(from, binary.LittleEndian, &sizes); err != nil {
 		return nil, nil, err
 	}
-	m, n := binary.LittleEndian.Uint32(sizes[:]), binary.LittleEndian.Uint32(sizes[4:])
+	m, n := sizes[0], sizes[1]
 	if m > maxHead || n > maxPayload {
 		return nil, nil, fmt.Errorf("a message is said to have %d and %d bytes", m, n)
 	}

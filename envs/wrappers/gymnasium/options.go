@@ -162,14 +162,6 @@ func (o *Options) validate() error {
 			"for each processor)", o.Children, o.NumEnvs)
 	case o.Seed < 0 || o.Seed > math.MaxInt64-1<<40:
 		return fmt.Errorf("gymnasium: seed is %d; it must be from 0 to 2⁶³-2⁴⁰-1", o.Seed)
-	case o.Timeout < 0 || o.StartTimeout < 0:
-		return fmt.Errorf("gymnasium: Timeout and StartTimeout are %v and %v; neither may be negative", o.Timeout,
-			o.StartTimeout)
-	case o.AMPSize < 0 || o.StateSize < 0:
-		return fmt.Errorf("gymnasium: AMPSize and StateSize are %d and %d; neither may be negative", o.AMPSize,
-			o.StateSize)
-	case len(o.declared()) > 4096:
-		return fmt.Errorf("gymnasium: %d metrics; there may be 4096", len(o.declared()))
 	}
 	if err := o.AMPGroup.validate(o.AMPObservations); err != nil {
 		return err

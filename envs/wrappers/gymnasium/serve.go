@@ -84,15 +84,14 @@ func Serve[O Observations](ctx context.Context, policy Policy[O], path string, o
 			return fmt.Errorf("gymnasium: %w", err)
 		}
 	}
-	act := func(observations, states, masks []float32) ([]float32, error) {
-		return policy.Act(O{Observations: observations, States: states, ActionMasks: masks})
-	}
-	var reset func(environments ...int)
+	s := &server{set: policy.Spaces(), path: path, rows: policy.NumEnvs(),
+		act: func(observations, states, masks []float32) ([]float32, error) {
+			return policy.Act(O{Observations: observations, States: states, ActionMasks: masks})
+		}}
 	if r, ok := any(policy).(remembering); ok && len(r.HiddenSizes()) > 0 {
-		reset = r.ResetHidden
+		s.reset = r.ResetHidden
 	}
-	s, err := newServer(policy.Name(), policy.Spaces(), policy.NumEnvs(), act, reset, path)
-	if err != nil {
+	if err := s.open(policy.Name()); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
@@ -127,18 +126,18 @@ type server struct {
 	rows int
 }
 
-// newServer makes the file and maps it. It makes the file under another name and renames it when the header and the
-// control block are complete, so that no program opens half of it.
-func newServer(name string, set spaces.Set, n int, act func(observations, states, masks []float32) ([]float32, error),
-	reset func(environments ...int), path string) (s *server, err error) {
-	if err := vacant(path); err != nil {
-		return nil, err
+// open makes the file for the policy of that name and maps it. It makes the file under another name and renames it when
+// the header and the control block are complete, so that no program opens half of it.
+func (s *server) open(name string) (err error) {
+	if err := vacant(s.path); err != nil {
+		return err
 	}
+	set := s.set
 	arrays := []array{
 		{"observations", "f4", set.Observation.Width()}, {"states", "f4", set.State.Width()},
 		{"actions", "f4", set.Action.Width()}, {"action_masks", "f4", set.ActionMask.Width()},
 	}
-	if reset != nil {
+	if s.reset != nil {
 		arrays = append(arrays, array{"begins", "u1", -1})
 	}
 	about := &policyJSON{Name: name, Observation: spaceOf(set.Observation), Action: spaceOf(set.Action)}
@@ -146,60 +145,48 @@ func newServer(name string, set spaces.Set, n int, act func(observations, states
 		state := spaceOf(set.State)
 		about.State = &state
 	}
-	l, err := plan("policy", 1, n, arrays, about)
-	if err != nil {
-		return nil, err
-	}
+	l := plan("policy", 1, s.rows, arrays, about)
 	l.Arrays["message"] = place{Offset: l.Size, DType: "u1", Shape: []int{maxMessage}}
 	l.Size += maxMessage
-	header, err := l.header()
-	if err != nil {
-		return nil, err
+	if s.file, err = os.CreateTemp(filepath.Dir(s.path), "."+filepath.Base(s.path)+"-*"); err != nil {
+		return fmt.Errorf("gymnasium: %w", err)
 	}
-	s = &server{act: act, reset: reset, set: set, path: path, rows: n}
-	if s.file, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*"); err != nil {
-		return nil, fmt.Errorf("gymnasium: %w", err)
-	}
-	made := s // because `return nil, err` sets s to nil
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.Remove(made.file.Name()), made.release())
+			err = errors.Join(err, os.Remove(s.file.Name()), s.release())
 		}
 	}()
 	if s.memory, err = mapFile(s.file, l.Size); err != nil {
-		return nil, fmt.Errorf("gymnasium: mapping %s: %w", path, err)
+		return fmt.Errorf("gymnasium: mapping %s: %w", s.path, err)
 	}
-	copy(s.memory, header)
+	copy(s.memory, l.header())
 	s.block = l.block(s.memory, 0)
 	s.block.prepare()
 	s.block.server = uint32(os.Getpid())
 	of := func(name string, space spaces.Space) table {
-		return table{name: name, space: space, width: space.Width(), now: space.Rows(n),
+		return table{name: name, space: space, width: space.Width(), now: space.Rows(s.rows),
 			shared: rows{floats: view[float32](s.memory, l, name)}}
 	}
 	s.observations, s.states = of("observations", set.Observation), of("states", set.State)
 	s.masks, s.actions = of("action_masks", set.ActionMask), view[float32](s.memory, l, "actions")
 	s.begins, s.message = view[uint8](s.memory, l, "begins"), view[uint8](s.memory, l, "message")
-	if err = os.Rename(s.file.Name(), path); err != nil {
-		return nil, fmt.Errorf("gymnasium: %w", err)
+	if err = os.Rename(s.file.Name(), s.path); err != nil {
+		return fmt.Errorf("gymnasium: %w", err)
 	}
-	return s, nil
+	return nil
 }
 
 // vacant returns an error if a file at path must not be replaced: one that is no served policy, or a policy whose
 // process lives. A file left by a process that was killed may be replaced.
 func vacant(path string) error {
-	info, err := os.Stat(path) // before anything is opened, which for a pipe would wait
+	info, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("gymnasium: %w", err)
+	var b []byte
+	if err == nil && info.Mode().IsRegular() && info.Size() < 1<<32 { // opening a pipe would wait
+		b, err = os.ReadFile(path)
 	}
-	if !info.Mode().IsRegular() || info.Size() > 1<<32 {
-		return fmt.Errorf("gymnasium: %s is there already, and is no policy that was served", path)
-	}
-	b, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("gymnasium: %w", err)
 	}

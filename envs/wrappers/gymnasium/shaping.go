@@ -8,27 +8,18 @@ import (
 	"reflect"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/undo"
 )
 
 // parameters are what was set in the Python objects. An object is one environment, or the whole batch of a simulator.
 // A new child's objects are given what was set in those that it replaces, see reapply.
 type parameters struct {
-	crew *crew
 	// shaping are the reward parameters last set for all environments, nil while none were set.
 	shaping map[string]any
 	// shaped are those of each object, nil for an object that still has its defaults.
 	shaped []map[string]any
 	// curriculum are the states last put back, of each object; nil while none were.
 	curriculum []json.RawMessage
-}
-
-// allocate makes room for the parameters of every object.
-func (p *parameters) allocate() {
-	objects := p.crew.options.NumEnvs
-	if p.crew.options.Simulator != "" {
-		objects = 1
-	}
-	p.shaped, p.curriculum = make([]map[string]any, objects), make([]json.RawMessage, objects)
 }
 
 // RewardShaping returns the reward parameters last set for all environments, or at first what the first environment's
@@ -54,9 +45,9 @@ func (e *Env) RewardShaping() map[string]any {
 
 // defaults asks the first environment for its reward parameters, by reward_shaping(). All are supposed to be made
 // with the same ones. The values have passed [envs.FlattenShaping].
-func (p *parameters) defaults() (map[string]any, error) {
-	c := p.crew.children[0]
-	head, _, err := p.crew.ask(c, map[string]any{"call": "shaping"})
+func (e *Env) defaults() (map[string]any, error) {
+	c := e.children[0]
+	head, _, err := e.ask(c, map[string]any{"call": "shaping"})
 	if err != nil {
 		return nil, err
 	}
@@ -122,46 +113,45 @@ func (e *Env) SetRewardShaping(values map[string]any, environments []int) error 
 	if err != nil {
 		return fmt.Errorf("gymnasium: %w", err)
 	}
-	all := environments == nil
-	if all {
-		for i := range e.options.NumEnvs {
-			environments = append(environments, i)
-		}
-	}
 	for _, i := range environments {
 		if _, err := e.childOf(i); err != nil {
 			return err
 		}
 	}
-	if e.options.Simulator != "" && len(environments) > 0 { // the first stands for the whole batch
+	all := environments == nil
+	check := !all && len(environments) == 0
+	switch {
+	case check: // one environment takes the values and gets its own back
+		environments = []int{0}
+	case e.options.Simulator != "": // environment 0 stands for the whole batch
 		environments, all = []int{0}, true
+	case all:
+		environments = undo.Indices(e.options.NumEnvs)
 	}
-	wanted := make(map[int]map[string]any, len(environments))
-	for _, i := range environments {
-		wanted[i] = whole
-		if e.shaped[i] != nil { // a key left out keeps its value
-			if wanted[i], err = envs.UnflattenShaping(e.shaped[i], flat); err != nil {
-				return fmt.Errorf("gymnasium: %w", err)
-			}
+	wanted := map[int]map[string]any{}
+	for _, i := range environments { // a key left out keeps its value
+		if wanted[i], err = envs.UnflattenShaping(e.shapingOf(i, base), flat); err != nil {
+			return fmt.Errorf("gymnasium: %w", err)
 		}
 	}
-	// An empty list only checks the values: one environment takes them and gets its own back.
-	if len(environments) == 0 {
-		had := e.shapingOf(0, base)
-		return errors.Join(e.shape(0, whole), e.shape(0, had))
+	back := func(i int) error {
+		if e.failed != nil {
+			return nil
+		}
+		return e.shape(i, e.shapingOf(i, base))
 	}
-	for k, i := range environments {
+	if err := undo.All(environments, func(i int) error {
 		// Trainers call this for one environment after the other, as each begins an episode. A simulator has the
 		// values after the first call.
-		if e.options.Simulator != "" && reflect.DeepEqual(wanted[i], e.shaped[i]) {
-			continue // trainers set them as one environment after the other begins an episode
+		if e.options.Simulator != "" && !check && reflect.DeepEqual(wanted[i], e.shaped[i]) {
+			return nil
 		}
-		if err := e.shape(i, wanted[i]); err != nil {
-			for ; k > 0 && e.failed == nil; k-- {
-				err = errors.Join(err, e.shape(environments[k-1], e.shapingOf(environments[k-1], base)))
-			}
-			return err
-		}
+		return e.shape(i, wanted[i])
+	}, back); err != nil {
+		return err
+	}
+	if check {
+		return back(0)
 	}
 	for i, values := range wanted {
 		e.shaped[i] = values
@@ -174,8 +164,8 @@ func (e *Env) SetRewardShaping(values map[string]any, environments []int) error 
 
 // has returns an error if a method cannot be called: the batch is not usable, or the environments lack the Python
 // method called lacks. there says whether they have it.
-func (p *parameters) has(there bool, method, lacks string) error {
-	if err := p.crew.usable(method); err != nil {
+func (e *Env) has(there bool, method, lacks string) error {
+	if err := e.usable(method); err != nil {
 		return err
 	}
 	if !there {
@@ -185,20 +175,20 @@ func (p *parameters) has(there bool, method, lacks string) error {
 }
 
 // shapingOf returns the reward parameters of object i, base if none were set in it.
-func (p *parameters) shapingOf(i int, base map[string]any) map[string]any {
-	if p.shaped[i] != nil {
-		return p.shaped[i]
+func (e *Env) shapingOf(i int, base map[string]any) map[string]any {
+	if e.shaped[i] != nil {
+		return e.shaped[i]
 	}
 	return base
 }
 
 // shape sets all reward parameters of environment i, by set_reward_shaping(values) in its child.
-func (p *parameters) shape(i int, values map[string]any) error {
-	c, err := p.crew.childOf(i)
+func (e *Env) shape(i int, values map[string]any) error {
+	c, err := e.childOf(i)
 	if err != nil {
 		return err
 	}
-	_, _, err = p.crew.ask(c, map[string]any{"call": "set_shaping", "indices": []int{i - c.from}, "values": values})
+	_, _, err = e.ask(c, map[string]any{"call": "set_shaping", "indices": []int{i - c.from}, "values": values})
 	return err
 }
 
@@ -220,15 +210,15 @@ type curriculaJSON struct {
 }
 
 // curricula asks all children for their curricula and returns the states of all objects.
-func (p *parameters) curricula() ([]json.RawMessage, error) {
+func (e *Env) curricula() ([]json.RawMessage, error) {
 	var all []json.RawMessage
-	for _, c := range p.crew.children {
-		head, _, err := p.crew.ask(c, map[string]any{"call": "curriculum"})
+	for _, c := range e.children {
+		head, _, err := e.ask(c, map[string]any{"call": "curriculum"})
 		if err != nil {
 			return nil, err
 		}
 		states, err := parseCurricula(head)
-		if from, to := p.objects(c); err != nil || len(states) != to-from {
+		if from, to := e.objects(c); err != nil || len(states) != to-from {
 			return nil, c.fault(FaultProtocol, err, "sent %d curricula of %d", len(states), to-from)
 		}
 		all = append(all, states...)
@@ -278,15 +268,15 @@ func (e *Env) SetCurriculumState(state []byte) error {
 }
 
 // setCurricula puts the states of the child's objects back. all holds those of every object.
-func (p *parameters) setCurricula(c *child, all []json.RawMessage) error {
-	from, to := p.objects(c)
-	_, _, err := p.crew.ask(c, map[string]any{"call": "set_curriculum", "states": all[from:to]})
+func (e *Env) setCurricula(c *child, all []json.RawMessage) error {
+	from, to := e.objects(c)
+	_, _, err := e.ask(c, map[string]any{"call": "set_curriculum", "states": all[from:to]})
 	return err
 }
 
 // objects returns the range of indices (to is exclusive) of the objects of a child.
-func (p *parameters) objects(c *child) (from, to int) {
-	if p.crew.options.Simulator != "" {
+func (e *Env) objects(c *child) (from, to int) {
+	if e.options.Simulator != "" {
 		return 0, 1
 	}
 	return c.from, c.to
@@ -294,21 +284,21 @@ func (p *parameters) objects(c *child) (from, to int) {
 
 // reapply gives the objects of a new child what was set in those that it replaces. It calls the child directly, not
 // by ask: a failure is one of the start, which replace may repeat, and must not end the batch.
-func (p *parameters) reapply(c *child) error {
-	from, to := p.objects(c)
+func (e *Env) reapply(c *child) error {
+	from, to := e.objects(c)
 	for i := from; i < to; i++ {
-		if p.shaped[i] == nil {
+		if e.shaped[i] == nil {
 			continue
 		}
-		set := map[string]any{"call": "set_shaping", "indices": []int{i - from}, "values": p.shaped[i]}
-		if _, _, err := c.call(set, p.crew.options.Timeout); err != nil {
+		set := map[string]any{"call": "set_shaping", "indices": []int{i - from}, "values": e.shaped[i]}
+		if _, _, err := c.call(set, e.options.Timeout); err != nil {
 			return err
 		}
 	}
-	if p.curriculum[from] == nil {
+	if e.curriculum[from] == nil {
 		return nil
 	}
-	_, _, err := c.call(map[string]any{"call": "set_curriculum", "states": p.curriculum[from:to]},
-		p.crew.options.Timeout)
+	_, _, err := c.call(map[string]any{"call": "set_curriculum", "states": e.curriculum[from:to]},
+		e.options.Timeout)
 	return err
 }

@@ -10,14 +10,9 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Bounds of what a child may say about its spaces. Children are user code, and this process allocates rows of the
-// width that they say.
-const (
-	// maxWidth is the most numbers in a row, maxParts the most parts of a Dict or Tuple, all levels together.
-	maxWidth = 1 << 26
-	maxParts = 1 << 12
-	maxDepth = 16
-)
+// maxWidth is the most numbers in a row. Children are user code, and this process allocates rows of the width that they
+// say.
+const maxWidth = 1 << 26
 
 // spaceJSON is a space as a child describes it, and as [Serve] describes a policy's spaces.
 type spaceJSON struct {
@@ -61,7 +56,7 @@ type description struct {
 	Missing bool   `json:"missing"`
 }
 
-// parseDescription reads a child's description and returns the spaces as gorl's, valid and within the bounds above.
+// parseDescription reads a child's description and returns the spaces as gorl's, valid and at most maxWidth wide.
 // The error of a child that lacks a package wraps [ErrNoPython].
 func parseDescription(b []byte) (description, spaces.Set, error) {
 	var d description
@@ -86,9 +81,8 @@ func parseDescription(b []byte) (description, spaces.Set, error) {
 		if s.from == nil {
 			continue
 		}
-		parts := 0
 		var err error
-		if *s.to, err = s.from.space(0, &parts); err != nil {
+		if *s.to, err = s.from.space(); err != nil {
 			return d, spaces.Set{}, fmt.Errorf("the %s space: %w", s.name, err)
 		}
 		if w := s.to.Width(); w > maxWidth {
@@ -118,13 +112,8 @@ func parseDescription(b []byte) (description, spaces.Set, error) {
 var leafKind = map[string]spaces.Kind{"Box": spaces.Box, "Discrete": spaces.Discrete,
 	"MultiDiscrete": spaces.MultiDiscrete, "MultiBinary": spaces.MultiDiscrete}
 
-// space converts the space. depth is how deep it is nested, parts counts the spaces converted so far; both are
-// checked against their bounds.
-func (s *spaceJSON) space(depth int, parts *int) (spaces.Space, error) {
-	if *parts++; depth > maxDepth || *parts > maxParts {
-		return spaces.Space{}, fmt.Errorf("it has more than %d parts, or more than %d within each other", maxParts,
-			maxDepth)
-	}
+// space converts the space.
+func (s *spaceJSON) space() (spaces.Space, error) {
 	if kind, ok := leafKind[s.Kind]; ok {
 		space, err := s.leaf(kind)
 		if err != nil {
@@ -146,7 +135,7 @@ func (s *spaceJSON) space(depth int, parts *int) (spaces.Space, error) {
 		if dict {
 			key = s.Keys[i]
 		}
-		part, err := s.Spaces[i].space(depth+1, parts)
+		part, err := s.Spaces[i].space()
 		if err != nil {
 			return spaces.Space{}, fmt.Errorf("%s: %w", key, err)
 		}
@@ -158,9 +147,6 @@ func (s *spaceJSON) space(depth int, parts *int) (spaces.Space, error) {
 // leaf converts a space without parts to the given kind.
 func (s *spaceJSON) leaf(kind spaces.Kind) (spaces.Space, error) {
 	if kind != spaces.Box {
-		if len(s.NVec) > maxWidth {
-			return spaces.Space{}, fmt.Errorf("it has %d sizes", len(s.NVec))
-		}
 		space := spaces.Space{Kind: kind, NVec: s.NVec}
 		return space, space.Validate()
 	}

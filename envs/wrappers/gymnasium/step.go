@@ -98,21 +98,22 @@ func (e *Env) command(what command, seed int64) error {
 	for _, t := range []*table{&e.observations, &e.states, &e.masks} {
 		t.swap()
 	}
-	failed := false
+	failed := 0
 	for i, c := range e.children {
-		e.faults[i] = e.gather(c, what, deadline)
-		failed = failed || e.faults[i] != nil
+		if e.faults[i] = e.gather(c, what, deadline); e.faults[i] != nil {
+			failed++
+		}
 	}
 	if err := e.verifyHeader(); err != nil { // a child wrote over it, and nothing shows which: all are replaced
-		failed = true
+		failed = len(e.children)
 		for i, c := range e.children {
 			e.faults[i] = c.fault(FaultProtocol, err, "%v", err)
 		}
 	}
-	if !failed {
+	if failed == 0 {
 		return nil
 	}
-	return e.replaceFailed(what, seed)
+	return e.replaceFailed(failed, what, seed)
 }
 
 // gather waits for a child to finish its command and copies what it wrote. An error is a [*ChildError]; the child is

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 	"unsafe"
@@ -79,15 +78,12 @@ func killMarked(mark string) {
 // stopped by a debugger. 'Z' has ended, and its parent has not asked how.
 func processState(pid int) byte {
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	if err != nil {
-		return 0
-	}
 	// The letter follows the name in parentheses, and the name may itself contain parentheses and spaces.
-	_, state, found := strings.Cut(string(b[strings.LastIndexByte(string(b), ')')+1:]), " ")
-	if !found || state == "" {
+	at := bytes.LastIndexByte(b, ')') + len(") ")
+	if err != nil || at >= len(b) {
 		return 0
 	}
-	return state[0]
+	return b[at]
 }
 
 // stopped reports whether a process has been stopped by a signal.

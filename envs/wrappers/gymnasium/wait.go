@@ -71,8 +71,8 @@ func (c *child) call(message map[string]any, timeout time.Duration) (head, paylo
 		return nil, nil, c.fault(FaultProtocol, err, "cannot be told: %v", err)
 	}
 	c.begin(commandCall)
-	if err := sendFrame(c.requests, b, deadline); err != nil {
-		return nil, nil, c.fault(FaultProtocol, err, "does not read: %v", err)
+	if err := c.send(b, deadline); err != nil {
+		return nil, nil, err
 	}
 	if err := c.wait(deadline); err != nil {
 		return nil, nil, err
