@@ -124,7 +124,6 @@ type mlflow struct {
 	mlflowServer
 	run    mlflowRun
 	status string
-	keeps  bool // artefacts
 	names  names
 	// parameters and metrics have not been sent.
 	parameters []keyValue
@@ -146,8 +145,7 @@ type keyValue struct {
 func openMLflow(ctx context.Context, run Run, s MLflowSettings) (sink tracking.Sink, err error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	client := http.Client{Timeout: 10 * time.Second, Transport: transport}
-	m := &mlflow{mlflowServer: mlflowServer{ctx: ctx, client: client, uri: s.uri()}, status: "FINISHED",
-		keeps: s.Artifacts}
+	m := &mlflow{mlflowServer: mlflowServer{ctx: ctx, client: client, uri: s.uri()}, status: "FINISHED"}
 	defer func() {
 		if err != nil {
 			m.client.CloseIdleConnections()
@@ -312,8 +310,6 @@ func (m *mlflow) Flush() error {
 func (m *mlflow) logBatch(kind string, values any) error {
 	return m.call("runs/log-batch", map[string]any{"run_id": m.run.RunID, kind: values}, nil)
 }
-
-func (m *mlflow) uploads() bool { return m.keeps }
 
 // upload sends files to the run's artifacts, through the server.
 func (m *mlflow) upload(dir string, files []string) error {
