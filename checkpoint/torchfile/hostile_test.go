@@ -128,6 +128,16 @@ func TestRefusesDamaged(t *testing.T) {
 	}
 }
 
+// A tensor without elements has no data, whatever its strides, also in a storage without any.
+func TestReadsEmptyViews(t *testing.T) {
+	for _, pickle := range []string{rebuilt("K\x03", "K\x02K\x00\x86", "K\x06K\x01\x86"),
+		strings.NewReplacer("\x000X", "\x001X", "K\x06t", "K\x00t").Replace(
+			rebuilt("K\x00", "K\x02K\x00K\x03\x87", "K\x01K\x02K\x02\x87"))} {
+		a := must.Get(readBytes(with(t, pickle)))(t).(checkpoint.Array)
+		must.Is(t, len(a.Data), 0, "bytes of the shape %v", a.Shape)
+	}
+}
+
 func TestRefusesUnsupported(t *testing.T) {
 	conjugate := strings.TrimSuffix(rebuilt("K\x00", "K\x01\x85", "K\x01\x85"), "tR.") +
 		"}X\x04\x00\x00\x00conj\x88stR."
@@ -195,9 +205,6 @@ func FuzzPickle(f *testing.F) {
 		}
 		m := &machine{code: pickle, archive: &archive{storages: storages}, budget: 1 << 20}
 		v, err := m.run()
-		if err == nil {
-			err = check(v)
-		}
 		if err == nil {
 			use(t, v)
 			return

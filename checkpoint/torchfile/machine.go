@@ -87,7 +87,7 @@ func (m *machine) fail(err error) {
 	}
 }
 
-// run executes the pickle and returns the value that it leaves.
+// run executes the pickle and returns the value that it leaves, which consists of plain values.
 func (m *machine) run() (any, error) {
 	m.memo = map[uint32]any{}
 	if len(m.code) < 2 || m.code[0] != opProto {
@@ -111,6 +111,9 @@ func (m *machine) result() (any, error) {
 	}
 	if m.at != len(m.code) {
 		return nil, damaged("%d bytes follow its pickle's end", len(m.code)-m.at)
+	}
+	if err := check(m.stack[0]); err != nil {
+		return nil, err
 	}
 	return m.stack[0], nil
 }

@@ -20,7 +20,7 @@ func (v view) array() checkpoint.Array {
 	size := v.storage.dtype.Size()
 	a := checkpoint.Array{DType: v.storage.dtype, Shape: v.shape}
 	n := a.Len()
-	if v.contiguous() {
+	if n == 0 || v.contiguous() {
 		a.Data = v.storage.data[v.offset*size : (v.offset+n)*size : (v.offset+n)*size]
 		return a
 	}
@@ -48,9 +48,6 @@ func (v view) array() checkpoint.Array {
 func (v view) contiguous() bool {
 	want := rowMajor(v.shape)
 	for i, d := range v.shape {
-		if d == 0 {
-			return true
-		}
 		if d > 1 && v.strides[i] != want[i] {
 			return false
 		}
