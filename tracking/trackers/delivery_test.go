@@ -107,7 +107,7 @@ func TestSend(t *testing.T) {
 func TestSendWholeRun(t *testing.T) {
 	srv := newServer(t)
 	run := Run{Name: "r", Dir: t.TempDir()}
-	record(t, tracker(&tracking.Memory{}, nil), run, 1, 3, func(int64) {})
+	record(t, tracker(&sink{ended: make(chan error, 1)}, nil), run, 1, 3, func(int64) {})
 	must.Do(t, os.WriteFile(filepath.Join(run.Dir, "sent-killed.json"),
 		[]byte(`{"lines": [[0, 3], [4, 5]], "end": ""}`), 0o600))
 	// In this order, because both continue MLflow's run of the folder.
