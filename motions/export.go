@@ -164,33 +164,22 @@ func (c *Clip) writeMimicKit(w io.Writer, rate float64, loop Loop) error {
 // first body's position and rotation, and the joints, "joint_0" and so on if the file has no joint_names. [Clip.On]
 // gives it a skeleton. The clip does not loop.
 func parseMJLab(r *npzReader, name string) (*Clip, error) {
-	step := r.step("fps")
-	shape := func(name string) (int, int) {
-		a := r.array(name)
-		if a == nil || len(a.Shape) < 2 {
-			r.fail("%s must have frames and a second dimension", name)
-			return 0, 0
-		}
-		return a.Shape[0], a.Shape[1]
-	}
-	n, j := shape("joint_pos")
-	_, b := shape("body_pos_w")
-	angles := r.numbers("joint_pos", n, j)
-	places, turns := r.numbers("body_pos_w", n, b, 3), r.numbers("body_quat_w", n, b, 4)
+	step, angles, places := r.step("fps"), r.numbers("joint_pos", -1, -1), r.numbers("body_pos_w", -1, -1, 3)
 	if r.err != nil {
 		return nil, r.err
 	}
-	if n == 0 || b == 0 {
-		return nil, fmt.Errorf("it has %d frames and %d bodies; at least one of both is needed", n, b)
-	}
+	n, j, b := r.array("joint_pos").Shape[0], r.array("joint_pos").Shape[1], r.array("body_pos_w").Shape[1]
+	turns := r.numbers("body_quat_w", n, b, 4)
 	var names []string
 	if r.file.Arrays["joint_names"] != nil {
-		if names = r.words("joint_names"); len(names) != j {
-			r.fail("joint_names has %d names of %d joints", len(names), j)
-		}
-		if r.err != nil {
-			return nil, r.err
-		}
+		names = r.words("joint_names")
+	}
+	if len(places) != 3*n*b || names != nil && len(names) != j {
+		r.fail("body_pos_w has shape %v and there are %d joint_names; joint_pos has %d frames of %d joints",
+			r.file.Arrays["body_pos_w"].Shape, len(names), n, j)
+	}
+	if r.err != nil {
+		return nil, r.err
 	}
 	cfg := ClipConfig{Name: name, Durations: evenly(n, step), Description: rootAndHinges(j, names...)}
 	for k := range n {
