@@ -73,22 +73,19 @@ func (c *Clip) Export(w io.Writer, cfg ExportConfig) (err error) {
 		bodies = append(bodies, b.Name)
 	}
 	f := even.bodyMotion(bodies)
-	array := func(name string, values []float32, last int) *npz.Array {
-		if last == 0 {
-			return npz.New(name, values, n, len(joints))
-		}
-		return npz.New(name, values, n, len(bodies), last)
+	names := [7]string{"joint_names", "joint_pos", "joint_vel", "body_pos_w", "body_quat_w", "body_lin_vel_w",
+		"body_ang_vel_w"}
+	fps := npz.New("fps", []float64{rate}, 1)
+	if cfg.Format == "isaaclab" {
+		names = [7]string{"dof_names", "dof_positions", "dof_velocities", "body_positions", "body_rotations",
+			"body_linear_velocities", "body_angular_velocities"}
+		fps.Shape = nil
 	}
-	if cfg.Format == "mjlab" {
-		return npz.Write(w, npz.New("fps", []float64{rate}, 1), array("joint_pos", f.angles, 0),
-			array("joint_vel", f.speeds, 0), array("body_pos_w", f.places, 3), array("body_quat_w", f.turns, 4),
-			array("body_lin_vel_w", f.linear, 3), array("body_ang_vel_w", f.angular, 3),
-			npz.NewString("joint_names", joints, len(joints)), npz.NewString("body_names", bodies, len(bodies)))
-	}
-	return npz.Write(w, npz.New("fps", []float64{rate}), npz.NewString("dof_names", joints, len(joints)),
-		npz.NewString("body_names", bodies, len(bodies)), array("dof_positions", f.angles, 0),
-		array("dof_velocities", f.speeds, 0), array("body_positions", f.places, 3), array("body_rotations", f.turns, 4),
-		array("body_linear_velocities", f.linear, 3), array("body_angular_velocities", f.angular, 3))
+	j, b := len(joints), len(bodies)
+	return npz.Write(w, fps, npz.NewString(names[0], joints, j), npz.NewString("body_names", bodies, b),
+		npz.New(names[1], f.angles, n, j), npz.New(names[2], f.speeds, n, j), npz.New(names[3], f.places, n, b, 3),
+		npz.New(names[4], f.turns, n, b, 4), npz.New(names[5], f.linear, n, b, 3),
+		npz.New(names[6], f.angular, n, b, 3))
 }
 
 // bodyMotion is a clip's joints and bodies: (N, joints), (N, bodies, 3) and, of turns, (N, bodies, 4).

@@ -225,15 +225,14 @@ func (m *mlflow) experiment(name string) (string, error) {
 		}
 		return found.Experiment.ID, nil
 	}
-	var refused *refusal
-	if !errors.As(err, &refused) || refused.Code != "RESOURCE_DOES_NOT_EXIST" {
+	if refused, ok := errors.AsType[*refusal](err); !ok || refused.Code != "RESOURCE_DOES_NOT_EXIST" {
 		return "", err
 	}
 	var made struct {
 		ID string `json:"experiment_id"`
 	}
 	err = m.call("experiments/create", map[string]any{"name": name}, &made)
-	if errors.As(err, &refused) && refused.Code == "RESOURCE_ALREADY_EXISTS" { // another run was faster
+	if r, ok := errors.AsType[*refusal](err); ok && r.Code == "RESOURCE_ALREADY_EXISTS" { // another run was faster
 		err = m.get("experiments/get-by-name", url.Values{"experiment_name": {name}}, &found)
 		made.ID = found.Experiment.ID
 	}
