@@ -102,7 +102,7 @@ var functions = map[string]func(x float64) float64{
 	description.Abs: math.Abs,
 	description.Sin: math.Sin,
 	description.Cos: math.Cos,
-	"leaky_relu": func(x float64) float64 { return max(x, 0.01*x) },
+	"leaky_relu":    func(x float64) float64 { return max(x, 0.01*x) },
 	"elu": func(x float64) float64 {
 		if x < 0 {
 			return math.Expm1(x)

@@ -69,7 +69,7 @@ func (m *machine) reduce() {
 		if !fits {
 			m.fail(hostile(string(g), "called with unexpected arguments"))
 		}
-		m.make(v)
+		m.push(v)
 	}
 }
 

@@ -34,9 +34,9 @@ func (m *machine) scalar(op byte) {
 		if !utf8.Valid(b) {
 			m.fail(damaged("a string of its pickle is not UTF-8"))
 		}
-		m.make(string(b))
+		m.push(string(b))
 	case opBinBytes, opShortBinBytes, opBinBytes8:
-		m.make(append([]byte{}, m.counted(width)...))
+		m.push(append([]byte{}, m.counted(width)...))
 	default:
 		m.fail(unsupported("its pickle has the instruction %#02x, which files of tensors do not need", op))
 	}
