@@ -192,11 +192,9 @@ func (d *delivery) ended(err error) {
 
 // end returns how the run ended, as [Finisher] gets it.
 func (d *delivery) end() error {
-	switch d.End {
-	case endCompleted:
-		return nil
-	case endStopped:
-		return context.Canceled
+	known := map[string]error{endCompleted: nil, endStopped: context.Canceled}
+	if err, ok := known[d.End]; ok {
+		return err
 	}
 	return errUnfinished
 }
