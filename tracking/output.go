@@ -40,7 +40,7 @@ func (s *output) Scalar(tag string, step int64, value float64) {
 		return
 	}
 	s.record = s.encode(s.record[:0], Scalar{Time: s.now(), Step: step,
-		EnvSteps: s.opt.envSteps(step), Tag: tag, Value: value})
+		EnvSteps: step * s.opt.StepsPerTimestep, Tag: tag, Value: value})
 	s.put(s.record)
 }
 

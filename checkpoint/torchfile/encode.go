@@ -62,13 +62,7 @@ func (e *encoder) value(v any, depth int) {
 
 func (e *encoder) op(ops ...byte) { e.b = append(e.b, ops...) }
 
-func (e *encoder) bool(on bool) {
-	if on {
-		e.op(opNewTrue)
-	} else {
-		e.op(opNewFalse)
-	}
-}
+func (e *encoder) bool(on bool) { e.op(map[bool]byte{false: opNewFalse, true: opNewTrue}[on]) }
 
 // number appends an instruction and a little-endian number.
 func (e *encoder) number(op byte, n uint32) {

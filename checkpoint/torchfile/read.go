@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 )
@@ -60,7 +61,7 @@ func ReadPickle(pickle []byte) (any, error) {
 	if len(pickle) > maxPickle {
 		return nil, damaged("it has %d bytes; %d are allowed", len(pickle), maxPickle)
 	}
-	return (&machine{code: pickle, archive: &archive{map[string]*zip.File{}, map[string][]byte{}}}).run()
+	return (&machine{code: pickle, archive: &archive{}}).run()
 }
 
 // archive is the zip file around a pickle.
@@ -124,8 +125,7 @@ func openArchive(r io.ReaderAt, size int64) (*archive, error) {
 
 // isPlainPath reports whether an entry's name is a plain relative path.
 func isPlainPath(name string) bool {
-	return !strings.ContainsAny(name, "\\\x00:") && !strings.HasPrefix(name, "/") &&
-		!strings.Contains("/"+name+"/", "/../") && !strings.Contains("/"+name+"/", "/./")
+	return fs.ValidPath(strings.TrimSuffix(name, "/")) && !strings.ContainsAny(name, "\\\x00:")
 }
 
 // checkStart returns an error if the file begins with a pickle instead of an archive.
