@@ -218,8 +218,8 @@ func (r *Report) checkFeet(c *Clip) {
 	const remedy = "; Clip.OnFloor and Humanoid put it on the floor"
 	switch {
 	case under > 0:
-		r.add("floor", worst, -r.FeetLowest, floorLimit, "feet are under the floor in %d of %d frames, deepest by %.1f "+
-			"cm in frame %d"+remedy, under, c.n, -low, worst)
+		r.add("floor", worst, -r.FeetLowest, floorLimit, "feet are under the floor in %d of %d frames, deepest by "+
+			"%.1f cm in frame %d"+remedy, under, c.n, -low, worst)
 	case r.FeetLowest > limitFloat:
 		r.add("floor", worst, r.FeetLowest, limitFloat, "feet are never nearer to the floor than %.1f cm (frame %d)"+
 			remedy, low, worst)

@@ -63,8 +63,8 @@ func check(reference, episode *Track) error {
 	width := len(reference.Positions[0])
 	for k, row := range slices.Concat(reference.Positions, episode.Positions) {
 		if len(row) != width || width < 3 || width%3 != 0 {
-			return fmt.Errorf("metrics: row %d of both tracks has %d values, the first %d; want 3 for each of the same "+
-				"bodies", k, len(row), width)
+			return fmt.Errorf("metrics: row %d of both tracks has %d values, the first %d; want 3 for each of the "+
+				"same bodies", k, len(row), width)
 		}
 	}
 	return nil
@@ -219,7 +219,8 @@ func Coverage(clips [][][]float64, rows [][]float64) (float64, error) {
 	width := len(all[0])
 	for k, row := range slices.Concat(all, rows) {
 		if len(row) != width {
-			return 0, fmt.Errorf("metrics: row %d of clips and motion has %d features, the first row %d", k, len(row), width)
+			return 0, fmt.Errorf("metrics: row %d of clips and motion has %d features, the first row %d", k,
+				len(row), width)
 		}
 	}
 	scale, column := make([]float64, width), make([]float64, len(all))
