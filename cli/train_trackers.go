@@ -81,7 +81,7 @@ func trackMembers(dir string, full runfile.Sections, total int64, ranks int, res
 func (m *memberFigures) open(id int, timestep int64) (*memberRun, error) {
 	group, name := filepath.Base(m.dir), fmt.Sprintf("%03d", id)
 	run := trackers.Run{Name: group + "-" + name, Group: group, Dir: filepath.Join(m.dir, name), Config: m.config,
-		StepsPerTimestep: m.batch, Resumed: m.resumed}
+		Resumed: m.resumed}
 	files, err := tracking.OpenRun(run.Dir, tracking.Options{ResumeStep: timestep, Restart: true,
 		StepsPerTimestep: m.batch, Config: m.config})
 	if err != nil {

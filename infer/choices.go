@@ -55,13 +55,13 @@ func (p *Policy) ProbabilitiesMasked(observation, mask, probabilities []float32)
 		return fmt.Errorf("infer: a %s policy has no probabilities of choices; use Act, Sample or Outputs",
 			p.d.Distribution.Kind)
 	}
-	w, err := p.begin(&callProbabilities, 1, observation, probabilities, p.d.Action.Outputs(), "the probabilities",
-		mask)
-	if err != nil {
-		return err
-	}
-	defer p.leave(w)
-	return p.probabilities(w.peek(observation, p.states(1)), probabilities, mask)
+	return p.use(&callProbabilities, 1, observation, probabilities, p.d.Action.Outputs(), "the probabilities",
+		func(w *workspace) error {
+			if err := p.checkMasks(mask, 1); err != nil {
+				return err
+			}
+			return p.probabilities(w.peek(observation, p.states(1)), probabilities, mask)
+		})
 }
 
 // probabilities turns one row of logits into probabilities. If masks is not empty, it is the row's mask.

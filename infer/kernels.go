@@ -1,6 +1,10 @@
 package infer
 
-import "math"
+import (
+	"math"
+
+	"github.com/gorl-dev/gorl/models/description"
+)
 
 // chunk is the number of products that are summed in float32 before the sum is added to one in float64: as quick as
 // float32 alone, and much nearer to the exact sum.
@@ -75,7 +79,7 @@ const (
 	seluScale = 1.0507009873554804934193349852946
 )
 
-// activate applies an activation of PyTorch's in place.
+// activate applies an activation of PyTorch's, or an operation on single values, in place.
 func activate(name string, y []float32) {
 	switch name {
 	case "", "identity":
@@ -84,16 +88,21 @@ func activate(name string, y []float32) {
 			y[i] = max(x, 0)
 		}
 	default:
-		f := activations[name]
+		f := functions[name]
 		for i, x := range y {
 			y[i] = float32(f(float64(x)))
 		}
 	}
 }
 
-// activations are functions of every value alike.
-var activations = map[string]func(x float64) float64{
-	"leaky_relu": func(x float64) float64 { return max(x, 0.01*x) },
+// functions are the activations and the operations that change every value by a function.
+var functions = map[string]func(x float64) float64{
+	description.Neg: func(x float64) float64 { return -x },
+	description.Exp: math.Exp,
+	description.Abs: math.Abs,
+	description.Sin: math.Sin,
+	description.Cos: math.Cos,
+	"leaky_relu":    func(x float64) float64 { return max(x, 0.01*x) },
 	"elu": func(x float64) float64 {
 		if x < 0 {
 			return math.Expm1(x)

@@ -25,7 +25,7 @@ var ErrNotFinite = errors.New("not finite")
 // methods borrow scratch memory from a pool.
 //
 // A policy with recurrent layers ([Policy.HiddenSize] above 0) keeps a state for every environment. Act, ActBatch and
-// Sample update the states, [Policy.Reset] sets them to zero, and Outputs, LogStdAt and Probabilities read them. One
+// Sample update the states, [Policy.Reset] sets them to zero, and Outputs and Probabilities read them. One
 // goroutine at a time may use such a policy: a call during another call returns an error and changes nothing. Give
 // each goroutine its own [Policy.Clone], or use [Policy.ActHidden], which any number of goroutines may call with
 // states of their own.
@@ -69,7 +69,7 @@ func (p *Policy) Normalizer() (mean, deviation []float32, clip float32) {
 }
 
 // LogStd is a Gaussian's log standard deviation, limited as its settings say; nil for other distributions, and where it
-// depends on the observation (see [Policy.LogStdAt]). It must not be changed.
+// depends on the observation, as the second half of [Policy.Outputs]. It must not be changed.
 func (p *Policy) LogStd() []float32 { return p.logStd }
 
 // compile reads every array that the description names.
@@ -139,25 +139,30 @@ func (p *Policy) ActBatch(observations, actions []float32) error {
 
 // actOwn acts for n environments, with the policy's own states.
 func (p *Policy) actOwn(m *exclusive.Method, n int, observations, actions, masks []float32) error {
-	w, err := p.begin(m, n, observations, actions, p.d.Action.Width(), "an action", masks)
-	if err != nil {
-		return err
-	}
-	defer p.leave(w)
-	return w.act(observations, p.states(n), actions, masks)
+	return p.use(m, n, observations, actions, p.d.Action.Width(), "an action", func(w *workspace) error {
+		if err := p.checkMasks(masks, n); err != nil {
+			return err
+		}
+		return w.act(observations, p.states(n), actions, masks)
+	})
 }
 
-// begin checks the arguments of a method for n environments, with action masks if the method takes them, and enters it.
-func (p *Policy) begin(m *exclusive.Method, n int, observations, results []float32, width int, what string,
-	masks ...[]float32) (*workspace, error) {
-	err := p.check(observations, results, n, width, what)
-	if err == nil && len(masks) > 0 {
-		err = p.checkMasks(masks[0], n)
+// use checks the arguments of a method for n environments and calls f. Meanwhile no other method may use the policy's
+// states, if there are any.
+func (p *Policy) use(m *exclusive.Method, n int, observations, results []float32, width int, what string,
+	f func(w *workspace) error) error {
+	if err := p.check(observations, results, n, width, what); err != nil {
+		return err
 	}
-	if err != nil {
-		return nil, err
+	if p.size > 0 {
+		if err := p.guard.Enter(m); err != nil {
+			return err
+		}
+		defer p.guard.Leave()
 	}
-	return p.enter(m)
+	w := p.borrow()
+	defer p.idle.Put(w)
+	return f(w)
 }
 
 // act computes actions and takes the states a step further, unless there is an error.
@@ -202,70 +207,55 @@ func (p *Policy) Sample(observation, action []float32, rng *rand.Rand) error {
 
 // SampleMasked is [Policy.Sample] for a policy that was trained with action masks. mask is that of [Policy.ActMasked].
 func (p *Policy) SampleMasked(observation, mask, action []float32, rng *rand.Rand) error {
-	w, err := p.begin(&callSample, 1, observation, action, p.d.Action.Width(), "an action", mask)
-	if err != nil {
-		return err
-	}
-	defer p.leave(w)
-	state, d := p.states(1), p.d.Distribution
-	out := w.peek(observation, state)
-	switch d.Kind {
-	case description.Categorical:
-		if err := p.probabilities(out, w.choice, mask); err != nil {
+	return p.use(&callSample, 1, observation, action, p.d.Action.Width(), "an action", func(w *workspace) error {
+		if err := p.checkMasks(mask, 1); err != nil {
 			return err
 		}
-		for i, rest := 0, w.choice; i < len(action); i++ {
+		state := p.states(1)
+		if err := w.sample(w.peek(observation, state), mask, action, rng); err != nil {
+			return err
+		}
+		return w.remember(state)
+	})
+}
+
+// sample draws an action from the distribution of a row of outputs.
+func (p *workspace) sample(out, mask, action []float32, rng *rand.Rand) error {
+	d := p.d.Distribution
+	switch d.Kind {
+	case description.Categorical:
+		if err := p.probabilities(out, p.choice, mask); err != nil {
+			return err
+		}
+		for i, rest := 0, p.choice; i < len(action); i++ {
 			n := p.d.Action.NVec[i]
 			action[i] = float32(draw(rest[:n], rng.Float64()))
 			rest = rest[n:]
 		}
+		return nil
 	case description.Gaussian:
-		p.logStdOf(out, w.choice)
+		p.logStdOf(out, p.choice)
 		for i, mean := range out[:len(action)] {
 			if d.ClipMean {
 				mean = p.limit(i, mean)
 			}
-			action[i] = mean + float32(math.Exp(float64(w.choice[i])))*float32(rng.NormFloat64())
+			action[i] = mean + float32(math.Exp(float64(p.choice[i])))*float32(rng.NormFloat64())
 			if d.ClipActions {
 				action[i] = p.limit(i, action[i])
 			}
 		}
-		if err := p.finite(action); err != nil {
-			return err
-		}
-	default:
-		if err := p.mode(out, action); err != nil {
-			return err
-		}
+		return p.finite(action)
 	}
-	return w.remember(state)
+	return p.mode(out, action)
 }
 
 // Outputs computes what the network gives the distribution for one observation: the mean of a Gaussian before any
 // limits, the logits of a categorical policy. outputs has Spaces().Action.Outputs() values.
 func (p *Policy) Outputs(observation, outputs []float32) error {
-	w, err := p.begin(&callOutputs, 1, observation, outputs, p.d.Action.Outputs(), "the outputs")
-	if err != nil {
-		return err
-	}
-	defer p.leave(w)
-	copy(outputs, w.peek(observation, p.states(1)))
-	return p.finite(outputs)
-}
-
-// LogStdAt computes a Gaussian's log standard deviation for one observation: [Policy.LogStd], or, where it depends on
-// the observation, what the network says, limited as the settings say. logStd has the width of the action space.
-func (p *Policy) LogStdAt(observation, logStd []float32) error {
-	if p.d.Distribution.Kind != description.Gaussian {
-		return fmt.Errorf("infer: a %s policy has no standard deviation", p.d.Distribution.Kind)
-	}
-	w, err := p.begin(&callLogStdAt, 1, observation, logStd, p.d.Action.Width(), "a log standard deviation")
-	if err != nil {
-		return err
-	}
-	defer p.leave(w)
-	p.logStdOf(w.peek(observation, p.states(1)), logStd)
-	return p.finite(logStd)
+	return p.use(&callOutputs, 1, observation, outputs, p.d.Action.Outputs(), "the outputs", func(w *workspace) error {
+		copy(outputs, w.peek(observation, p.states(1)))
+		return p.finite(outputs)
+	})
 }
 
 // logStdOf writes the log standard deviation that belongs to a row of outputs.

@@ -23,15 +23,14 @@ func TestRefusesOverlap(t *testing.T) {
 	x, a, rng := []float32{1, -1, 0.5}, make([]float32, 2), rand.New(rand.NewPCG(1, 1))
 	must.Do(t, p.Act(x, a))
 	before := slices.Clone(p.hidden)
-	w, err := p.enter(&callActBatch) // an ActBatch in progress
-	must.Do(t, err)
+	must.Do(t, p.guard.Enter(&callActBatch)) // an ActBatch in progress
 	for method, err := range map[string]error{"Act": p.Act(x, a), "ActBatch": p.ActBatch(x, a),
 		"Sample": p.Sample(x, a, rng), "Outputs": p.Outputs(x, a), "Reset": p.Reset(0)} {
 		must.Refuse(t, err, "infer: "+method+" was called while ActBatch is running", "Clone")
 	}
 	must.Do(t, p.Clone().Act(x, a))
 	must.Do(t, p.ActHidden(x, make([]float32, p.HiddenSize()), a))
-	p.leave(w)
+	p.guard.Leave()
 	must.Same(t, p.hidden, before, "a refused call changed a state")
 	must.Do(t, p.Act(x, a))
 }
@@ -46,7 +45,6 @@ func TestShared(t *testing.T) {
 		"ActBatch":          func(x, y []float32) error { return gaussian.ActBatch(x, y[:60]) },
 		"Sample":            func(x, y []float32) error { return gaussian.Sample(x[:5], y[:3], rng()) },
 		"Outputs":           func(x, y []float32) error { return gaussian.Outputs(x[:5], y[:3]) },
-		"LogStdAt":          func(x, y []float32) error { return gaussian.LogStdAt(x[:5], y[:3]) },
 		"Probabilities":     func(x, y []float32) error { return discrete.Probabilities(x[:5], y[:5]) },
 		"Sample of choices": func(x, y []float32) error { return discrete.Sample(x[:5], y[:2], rng()) },
 		"ActHidden": func(x, y []float32) error {

@@ -128,16 +128,12 @@ func (p *workspace) run(s *step, at, n int) {
 		}
 	case description.Add, description.Sub, description.Mul, description.Div:
 		combine(s.Op, x, p.results[s.in[1]], y, v, p.widths[s.in[1]], w)
+	case description.Activate:
+		copy(y, x)
+		activate(s.Activation, y)
 	default:
 		copy(y, x)
-		if s.Op == description.Activate {
-			activate(s.Activation, y)
-		} else {
-			f := functions[s.Op]
-			for i, x := range y {
-				y[i] = float32(f(float64(x)))
-			}
-		}
+		activate(s.Op, y)
 	}
 }
 
@@ -180,15 +176,6 @@ func combine(op string, x, z, y []float32, v, u, w int) {
 			y[i] = a / b
 		}
 	}
-}
-
-// functions are the operations that change every value by a function.
-var functions = map[string]func(x float64) float64{
-	description.Neg: func(x float64) float64 { return -x },
-	description.Exp: math.Exp,
-	description.Abs: math.Abs,
-	description.Sin: math.Sin,
-	description.Cos: math.Cos,
 }
 
 // softmax computes that of one row.

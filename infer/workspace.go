@@ -88,24 +88,6 @@ var (
 	callActMasked     exclusive.Method = "ActMasked"
 	callSample        exclusive.Method = "Sample"
 	callOutputs       exclusive.Method = "Outputs"
-	callLogStdAt      exclusive.Method = "LogStdAt"
 	callProbabilities exclusive.Method = "Probabilities"
 	callReset         exclusive.Method = "Reset"
 )
-
-// enter starts a method that uses the states, if there are any. The caller must call leave when the method ends.
-func (p *Policy) enter(m *exclusive.Method) (*workspace, error) {
-	if p.size > 0 {
-		if err := p.guard.Enter(m); err != nil {
-			return nil, err
-		}
-	}
-	return p.borrow(), nil
-}
-
-func (p *Policy) leave(w *workspace) {
-	p.idle.Put(w)
-	if p.size > 0 {
-		p.guard.Leave()
-	}
-}

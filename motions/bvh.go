@@ -168,9 +168,6 @@ func (m *bvhMotion) guessScale() {
 			best, m.scale, unit = off, u.metres, u.name
 		}
 	}
-	m.notes = append(m.notes, fmt.Sprintf("the file does not say what its unit of length is; %s were taken, as they "+
-		"make the skeleton nearest to a person's size (%.2f m from a foot over the root to a hand); set "+
-		"BVHConfig.Scale "+
-		"for another",
-		unit, size*m.scale))
+	m.notes = append(m.notes, fmt.Sprintf("the file's unit of length is not known; %s make the skeleton nearest to a "+
+		"person's size (%.2f m from foot to hand); set BVHConfig.Scale for another", unit, size*m.scale))
 }

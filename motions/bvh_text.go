@@ -23,6 +23,10 @@ type bvhChannel struct {
 	rotation bool
 }
 
+// bvhChannels are the channels by their names in lower case.
+var bvhChannels = map[string]bvhChannel{"xposition": {0, false}, "yposition": {1, false}, "zposition": {2, false},
+	"xrotation": {0, true}, "yrotation": {1, true}, "zrotation": {2, true}}
+
 // maxBVHJoints is the largest number of joints of a file.
 const maxBVHJoints = 4096
 
@@ -33,7 +37,8 @@ type bvhReader struct {
 	words  []string // the rest of the current line
 	err    error
 	joints []bvhJoint
-	open   []int // the joints whose braces are open
+	names  map[string]int // how many joints have a name
+	open   []int          // the joints whose braces are open
 	frames [][]float64
 	step   float64
 	notes  []string
@@ -88,7 +93,7 @@ func (r *bvhReader) number(what string) float64 {
 // readHierarchy reads the skeleton up to the word MOTION.
 func (r *bvhReader) readHierarchy() {
 	r.expect("HIERARCHY")
-	names := map[string]int{}
+	r.names = map[string]int{}
 	for r.err == nil {
 		w := strings.ToUpper(r.word())
 		if len(r.open) == 0 && slices.Contains([]string{"JOINT", "END", "OFFSET", "CHANNELS", "}"}, w) {
@@ -100,13 +105,13 @@ func (r *bvhReader) readHierarchy() {
 			if len(r.joints) > 0 {
 				r.fail("a second ROOT; files of several characters are not read")
 			}
-			r.begin(r.name(), names, false)
+			fallthrough
 		case "JOINT":
-			r.begin(r.name(), names, false)
+			r.begin(r.name(), false)
 		case "END":
 			r.expect("Site")
 			r.name() // some tools name ends
-			r.begin(r.current().name+"/end", names, true)
+			r.begin(r.current().name+"/end", true)
 		case "OFFSET":
 			for i := range 3 {
 				r.current().offset[i] = r.number("OFFSET")
@@ -132,7 +137,7 @@ func (r *bvhReader) readHierarchy() {
 func (r *bvhReader) current() *bvhJoint { return &r.joints[r.open[len(r.open)-1]] }
 
 // begin opens a joint.
-func (r *bvhReader) begin(name string, names map[string]int, end bool) {
+func (r *bvhReader) begin(name string, end bool) {
 	if r.err != nil {
 		return
 	}
@@ -148,8 +153,8 @@ func (r *bvhReader) begin(name string, names map[string]int, end bool) {
 	case parent >= 0 && r.joints[parent].end:
 		r.fail("an end site has a joint below it")
 	}
-	if names[name]++; names[name] > 1 { // tools that export mirrored rigs write names twice
-		name = fmt.Sprintf("%s_%d", name, names[name])
+	if r.names[name]++; r.names[name] > 1 { // tools that export mirrored rigs write names twice
+		name = fmt.Sprintf("%s_%d", name, r.names[name])
 	}
 	r.joints = append(r.joints, bvhJoint{name: name, parent: parent, end: end})
 	r.open = append(r.open, len(r.joints)-1)
@@ -168,17 +173,14 @@ func (r *bvhReader) readChannels() {
 	}
 	for range int(n) {
 		w := r.word()
-		kind := strings.ToLower(w)
-		if kind == "" || (kind[1:] != "rotation" && kind[1:] != "position") || kind[0] < 'x' || kind[0] > 'z' {
+		c, ok := bvhChannels[strings.ToLower(w)]
+		if !ok {
 			r.fail("%s has the channel %.30q; want Xposition, Yposition, Zposition, Xrotation, Yrotation or Zrotation",
 				j.name, w)
 			return
 		}
-		c := bvhChannel{axis: int(kind[0] - 'x'), rotation: kind[1:] == "rotation"}
-		for _, other := range j.channels {
-			if other == c {
-				r.fail("%s has the channel %s twice", j.name, w)
-			}
+		if slices.Contains(j.channels, c) {
+			r.fail("%s has the channel %s twice", j.name, w)
 		}
 		j.channels = append(j.channels, c)
 	}
@@ -201,23 +203,18 @@ func (r *bvhReader) readMotion() {
 		r.fail("Frame Time must be a positive number alone on its line")
 	}
 	for r.err == nil && r.at < len(r.lines) {
-		words := strings.Fields(r.lines[r.at])
+		r.words = strings.Fields(r.lines[r.at])
 		r.at++
-		if len(words) == 0 {
+		switch n := len(r.words); n {
+		case 0:
 			continue
-		}
-		k := len(r.frames)
-		if len(words) != width {
-			r.fail("frame %d has %d values; the %d joints have %d channels", k, len(words), len(r.joints), width)
-			return
+		default:
+			r.fail("frame %d has %d values; the %d joints have %d channels", len(r.frames), n, len(r.joints), width)
+		case width:
 		}
 		frame := make([]float64, width)
-		for i, w := range words {
-			x, err := strconv.ParseFloat(w, 64)
-			if err != nil || infinite(x) {
-				r.fail("frame %d: value %d is %.30q; want a finite number", k, i, w)
-			}
-			frame[i] = x
+		for i := range frame {
+			frame[i] = r.number("a value of the frame")
 		}
 		r.frames = append(r.frames, frame)
 	}

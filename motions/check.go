@@ -187,7 +187,7 @@ func (r *Report) checkSeam(c *Clip, fastest []float64) {
 }
 
 func (r *Report) measureRoot(c *Clip) {
-	r.Heights = [2]float64{math.Inf(1), math.Inf(-1)}
+	r.Heights = [2]float64{c.Frame(0)[2], c.Frame(0)[2]}
 	for k := range c.n {
 		z := c.Frame(k)[2]
 		r.Heights = [2]float64{min(r.Heights[0], z), max(r.Heights[1], z)}
@@ -214,15 +214,15 @@ func (r *Report) checkFeet(c *Clip) {
 		}
 	}
 	r.FeetLowest, r.FeetHighest = heights[worst], slices.Max(heights)
-	const remedy = "Clip.OnFloor and Humanoid put it on the floor"
+	low := 100 * r.FeetLowest
+	const remedy = "; Clip.OnFloor and Humanoid put it on the floor"
 	switch {
 	case under > 0:
-		r.add("floor", worst, -r.FeetLowest, floorLimit,
-			"feet are under the floor in %d of %d frames, deepest by %.1f cm in frame %d; "+
-				remedy, under, c.n, -100*r.FeetLowest, worst)
+		r.add("floor", worst, -r.FeetLowest, floorLimit, "feet are under the floor in %d of %d frames, deepest by "+
+			"%.1f cm in frame %d"+remedy, under, c.n, -low, worst)
 	case r.FeetLowest > limitFloat:
-		r.add("floor", worst, r.FeetLowest, limitFloat, "feet are never nearer to the floor than %.1f cm (frame %d); "+
-			remedy, 100*r.FeetLowest, worst)
+		r.add("floor", worst, r.FeetLowest, limitFloat, "feet are never nearer to the floor than %.1f cm (frame %d)"+
+			remedy, low, worst)
 	}
 	if r.Sliding = c.skeleton.sliding(framesOf(c), c.frameDuration); r.Sliding > limitSlide {
 		r.add("sliding", -1, r.Sliding, limitSlide, "feet that stand slide at %.2f m/s on average", r.Sliding)

@@ -6,7 +6,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 )
@@ -54,35 +53,26 @@ func parseCSV(data []byte, name string, cfg CSVConfig) (*Clip, error) {
 	}
 	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte(byteOrderMark))))
 	r.TrimLeadingSpace, r.FieldsPerRecord = true, 0 // all rows are as long as the first
-	clip := ClipConfig{Name: name}
+	rows, err := r.ReadAll()
+	if err != nil {
+		return nil, err // which names the line
+	}
 	var header []string
-	for {
-		fields, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err // which names the line
-		}
-		line, _ := r.FieldPos(0)
-		if len(fields) < 7 {
-			return nil, fmt.Errorf("line %d: it has %d columns; want the root's position (3) and quaternion (4), "+
-				"then the joints", line, len(fields))
-		}
-		if header == nil && len(clip.Frames) == 0 && !isNumber(fields[0]) {
-			header = fields
-			continue
-		}
+	if len(rows) > 0 && !isNumber(rows[0][0]) {
+		header, rows = rows[0], rows[1:]
+	}
+	if len(rows) == 0 || len(rows[0]) < 7 {
+		return nil, errors.New("want rows of numbers: the root's position (3) and quaternion (4), then the joints")
+	}
+	clip := ClipConfig{Name: name}
+	for k, fields := range rows {
 		row := make([]float64, len(fields))
 		for i, f := range fields {
 			if row[i], err = strconv.ParseFloat(strings.TrimSpace(f), 64); err != nil || infinite(row[i]) {
-				return nil, fmt.Errorf("line %d: column %d is %.30q; want a finite number", line, i+1, f)
+				return nil, fmt.Errorf("row %d of numbers: column %d is %.30q; want a finite number", k+1, i+1, f)
 			}
 		}
 		clip.Frames = append(clip.Frames, row)
-	}
-	if len(clip.Frames) == 0 {
-		return nil, errors.New("there are no rows of numbers")
 	}
 	clip.Durations = evenly(len(clip.Frames), 1/rate)
 	for i, name := range header {

@@ -74,14 +74,11 @@ func parseDeepMimic(data []byte, name string, d *Description) (*Clip, error) {
 
 // nameLine adds the line to an error of encoding/json.
 func nameLine(data []byte, err error) error {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
 	offset := int64(0)
-	switch {
-	case errors.As(err, &syntax):
-		offset = syntax.Offset
-	case errors.As(err, &kind):
-		offset = kind.Offset
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		offset = e.Offset
+	} else if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		offset = e.Offset
 	}
 	return fmt.Errorf("line %d: %w", 1+bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n")), err)
 }

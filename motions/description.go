@@ -80,17 +80,12 @@ func (d *Description) Find(name string) (position, velocity int, ok bool) {
 // place is the index of a column, of its first value in a row of positions, and of that in a row of velocities.
 type place struct{ index, pos, vel int }
 
-// after returns the place that follows a column of kind k.
-func (p place) after(k Kind) place {
-	return place{p.index + 1, p.pos + k.Width(), p.vel + k.VelocityWidth()}
-}
-
-// end returns the place after the last column.
-func (d *Description) end() (at place) {
+// end returns the numbers of columns and of values in rows of positions and of velocities.
+func (d *Description) end() (n place) {
 	for _, c := range d.Columns {
-		at = at.after(c.Kind)
+		n = place{n.index + 1, n.pos + c.Kind.Width(), n.vel + c.Kind.VelocityWidth()}
 	}
-	return at
+	return n
 }
 
 // each visits the columns in order.
@@ -100,7 +95,7 @@ func (d *Description) each(yield func(at place, c Column) bool) {
 		if !yield(at, c) {
 			return
 		}
-		at = at.after(c.Kind)
+		at = place{at.index + 1, at.pos + c.Kind.Width(), at.vel + c.Kind.VelocityWidth()}
 	}
 }
 

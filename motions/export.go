@@ -73,22 +73,19 @@ func (c *Clip) Export(w io.Writer, cfg ExportConfig) (err error) {
 		bodies = append(bodies, b.Name)
 	}
 	f := even.bodyMotion(bodies)
-	array := func(name string, values []float32, last int) *npz.Array {
-		if last == 0 {
-			return npz.New(name, values, n, len(joints))
-		}
-		return npz.New(name, values, n, len(bodies), last)
+	names := [7]string{"joint_names", "joint_pos", "joint_vel", "body_pos_w", "body_quat_w", "body_lin_vel_w",
+		"body_ang_vel_w"}
+	fps := npz.New("fps", []float64{rate}, 1)
+	if cfg.Format == "isaaclab" {
+		names = [7]string{"dof_names", "dof_positions", "dof_velocities", "body_positions", "body_rotations",
+			"body_linear_velocities", "body_angular_velocities"}
+		fps.Shape = nil
 	}
-	if cfg.Format == "mjlab" {
-		return npz.Write(w, npz.New("fps", []float64{rate}, 1), array("joint_pos", f.angles, 0),
-			array("joint_vel", f.speeds, 0), array("body_pos_w", f.places, 3), array("body_quat_w", f.turns, 4),
-			array("body_lin_vel_w", f.linear, 3), array("body_ang_vel_w", f.angular, 3),
-			npz.NewString("joint_names", joints, len(joints)), npz.NewString("body_names", bodies, len(bodies)))
-	}
-	return npz.Write(w, npz.New("fps", []float64{rate}), npz.NewString("dof_names", joints, len(joints)),
-		npz.NewString("body_names", bodies, len(bodies)), array("dof_positions", f.angles, 0),
-		array("dof_velocities", f.speeds, 0), array("body_positions", f.places, 3), array("body_rotations", f.turns, 4),
-		array("body_linear_velocities", f.linear, 3), array("body_angular_velocities", f.angular, 3))
+	j, b := len(joints), len(bodies)
+	return npz.Write(w, fps, npz.NewString(names[0], joints, j), npz.NewString("body_names", bodies, b),
+		npz.New(names[1], f.angles, n, j), npz.New(names[2], f.speeds, n, j), npz.New(names[3], f.places, n, b, 3),
+		npz.New(names[4], f.turns, n, b, 4), npz.New(names[5], f.linear, n, b, 3),
+		npz.New(names[6], f.angular, n, b, 3))
 }
 
 // bodyMotion is a clip's joints and bodies: (N, joints), (N, bodies, 3) and, of turns, (N, bodies, 4).
@@ -164,33 +161,22 @@ func (c *Clip) writeMimicKit(w io.Writer, rate float64, loop Loop) error {
 // first body's position and rotation, and the joints, "joint_0" and so on if the file has no joint_names. [Clip.On]
 // gives it a skeleton. The clip does not loop.
 func parseMJLab(r *npzReader, name string) (*Clip, error) {
-	step := r.step("fps")
-	shape := func(name string) (int, int) {
-		a := r.array(name)
-		if a == nil || len(a.Shape) < 2 {
-			r.fail("%s must have frames and a second dimension", name)
-			return 0, 0
-		}
-		return a.Shape[0], a.Shape[1]
-	}
-	n, j := shape("joint_pos")
-	_, b := shape("body_pos_w")
-	angles := r.numbers("joint_pos", n, j)
-	places, turns := r.numbers("body_pos_w", n, b, 3), r.numbers("body_quat_w", n, b, 4)
+	step, angles, places := r.step("fps"), r.numbers("joint_pos", -1, -1), r.numbers("body_pos_w", -1, -1, 3)
 	if r.err != nil {
 		return nil, r.err
 	}
-	if n == 0 || b == 0 {
-		return nil, fmt.Errorf("it has %d frames and %d bodies; at least one of both is needed", n, b)
-	}
+	n, j, b := r.array("joint_pos").Shape[0], r.array("joint_pos").Shape[1], r.array("body_pos_w").Shape[1]
+	turns := r.numbers("body_quat_w", n, b, 4)
 	var names []string
 	if r.file.Arrays["joint_names"] != nil {
-		if names = r.words("joint_names"); len(names) != j {
-			r.fail("joint_names has %d names of %d joints", len(names), j)
-		}
-		if r.err != nil {
-			return nil, r.err
-		}
+		names = r.words("joint_names")
+	}
+	if len(places) != 3*n*b || names != nil && len(names) != j {
+		r.fail("body_pos_w has shape %v and there are %d joint_names; joint_pos has %d frames of %d joints",
+			r.file.Arrays["body_pos_w"].Shape, len(names), n, j)
+	}
+	if r.err != nil {
+		return nil, r.err
 	}
 	cfg := ClipConfig{Name: name, Durations: evenly(n, step), Description: rootAndHinges(j, names...)}
 	for k := range n {

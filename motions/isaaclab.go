@@ -210,19 +210,17 @@ func (m *isaacFrames) checkVelocities() error {
 	if err != nil {
 		return err
 	}
-	d := len(m.dofs)
-	for _, part := range []struct {
-		of         string
-		first, end int
-	}{{"joints", 0, d}, {"bodies", d, c.v}} {
-		var got, want []float64
-		for k, row := range file {
-			got = append(got, row[part.first:part.end]...)
-			want = append(want, c.frameVelocity(k)[part.first:part.end]...)
-		}
-		if off := velocityError(got, want); off > velocityLimit && c.n > 2 {
+	d, names := len(m.dofs), [2]string{"joints", "bodies"}
+	var got, want [2][]float64
+	for k, row := range file {
+		own := c.frameVelocity(k)
+		got[0], got[1] = append(got[0], row[:d]...), append(got[1], row[d:]...)
+		want[0], want[1] = append(want[0], own[:d]...), append(want[1], own[d:]...)
+	}
+	for i, of := range names {
+		if off := velocityError(got[i], want[i]); off > velocityLimit && c.n > 2 {
 			m.note("velocities of %s were not those of the positions, by %.0f %% (root mean squares): all were "+
-				"recomputed", part.of, 100*off)
+				"recomputed", of, 100*off)
 			return nil
 		}
 	}

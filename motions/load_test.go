@@ -96,7 +96,7 @@ func TestLoadKnowsFormats(t *testing.T) {
 	}
 	must.Refused(Load("testdata/README.md"))(t, "motions: testdata/README.md: ", "not a clip")
 	must.Refused(LoadBVH("testdata/tiny.npz", BVHConfig{}))(t, "motions: testdata/tiny.npz: ", "line 1")
-	must.Refused(LoadCSV("testdata/tiny.npz", CSVConfig{}))(t, "motions: testdata/tiny.npz: ", "line 1")
+	must.Refused(LoadCSV("testdata/tiny.npz", CSVConfig{}))(t, "motions: testdata/tiny.npz: ", "line 2")
 }
 
 // An error of a damaged file names the line or frame, or the array, and the value.
@@ -147,7 +147,7 @@ func TestLoadRefuses(t *testing.T) {
 		{bvh("ROOT Hips", "ROOT"), "line 2: a joint has no name"},
 		{bvh("Frame Time: 0.0333333", "Frame Time: -1"), "line 32: Frame Time"},
 		{bvh("1 90 4 10", "1 90 4 10 11"), "line 34: frame 1 has 18 values"},
-		{[]byte("a,b,c,d,e,f,g,h\n1,d,e,f,g,h,i,j\n"), `line 2: column 2 is "d"`},
+		{[]byte("a,b,c,d,e,f,g,h\n1,d,e,f,g,h,i,j\n"), `row 1 of numbers: column 2 is "d"`},
 		{[]byte(rows + "\n\n1,2,3,4,5,6,7\n"), "line 5"},
 		{pickled(frames), "no dictionary"},
 		{mimicKit("fps", 0), "fps must be a positive number, and is 0"},

@@ -101,10 +101,7 @@ func mimicKitHumanoid() *Skeleton {
 			b.Joints = []Joint{{Name: name[:len(name)-2], Kind: Rotation}}
 		}
 		side, part := cutSide(b.Name)
-		out := -1.0
-		if side == "left_" {
-			out = 1
-		}
+		out := map[string]float64{"left_": 1, "right_": -1}[side]
 		switch part {
 		case "lower_arm":
 			b.Joints = []Joint{{Name: side + "elbow", Kind: Hinge, Axis: [3]float64{0, 0, 1}}}

@@ -37,7 +37,7 @@ func (s *Skeleton) parts() map[string]int {
 	out := map[string]int{}
 	for part, known := range humanoidNames {
 		sides := []string{"right_", "left_"}
-		if part == "pelvis" || part == "torso" || part == "head" {
+		if slices.Contains([]string{"pelvis", "torso", "head"}, part) {
 			sides = []string{""}
 		}
 		for _, side := range sides {

@@ -85,10 +85,14 @@ func newClip(cfg ClipConfig) (*Clip, error) {
 	}
 	setTravel(c)
 	if cfg.Velocities != nil {
-		if err := setVelocities(c, cfg.Velocities); err != nil {
-			return nil, err
+		if len(cfg.Velocities) != n {
+			return nil, fmt.Errorf("there are %d frames and %d rows of velocities", n, len(cfg.Velocities))
 		}
-		return c, nil
+		var err error
+		c.velocities, err = join(cfg.Velocities, c.v, "velocities", func(i int) string {
+			return fmt.Sprintf("velocity %d", i)
+		})
+		return c, err
 	}
 	c.velocities = differences(c)
 	if i := slices.IndexFunc(c.velocities, infinite); i >= 0 {
@@ -118,22 +122,32 @@ func setTimes(c *Clip, durations []float64) error {
 	return nil
 }
 
-func setPositions(c *Clip, frames [][]float64) error {
-	c.positions = make([]float64, 0, c.n*c.w)
-	for k, f := range frames {
-		if len(f) != c.w {
-			return fmt.Errorf("frame %d has %d values, frame 0 has %d", k, len(f), c.w)
-		}
-		if i := slices.IndexFunc(f, infinite); i >= 0 {
-			return fmt.Errorf("frame %d: %s is %g, not a finite number", k, c.description.nameValue(i), f[i])
-		}
-		c.positions = append(c.positions, f...)
+func setPositions(c *Clip, frames [][]float64) (err error) {
+	if c.positions, err = join(frames, c.w, "values", c.description.nameValue); err != nil {
+		return err
+	}
+	for k := range c.n {
 		if err := normalise(c.description, c.Frame(k)); err != nil {
 			return fmt.Errorf("frame %d: %w", k, err)
 		}
 	}
 	c.description.RotationsWLast = false
 	return nil
+}
+
+// join appends rows of a width. All numbers must be finite. name returns what a number is.
+func join(rows [][]float64, width int, what string, name func(i int) string) ([]float64, error) {
+	all := make([]float64, 0, len(rows)*width)
+	for k, row := range rows {
+		if len(row) != width {
+			return nil, fmt.Errorf("frame %d has %d %s, want %d", k, len(row), what, width)
+		}
+		if i := slices.IndexFunc(row, infinite); i >= 0 {
+			return nil, fmt.Errorf("frame %d: %s is %g, not a finite number", k, name(i), row[i])
+		}
+		all = append(all, row...)
+	}
+	return all, nil
 }
 
 // normalise scales the quaternions of a row to unit length and puts w first.
@@ -173,23 +187,6 @@ func setTravel(c *Clip) {
 			c.travel[at.pos] = (c.positions[(c.n-1)*c.w+at.pos] - c.positions[at.pos]) * stretch
 		}
 	}
-}
-
-func setVelocities(c *Clip, rows [][]float64) error {
-	if len(rows) != c.n {
-		return fmt.Errorf("there are %d frames and %d rows of velocities", c.n, len(rows))
-	}
-	c.velocities = make([]float64, 0, c.n*c.v)
-	for k, r := range rows {
-		if len(r) != c.v {
-			return fmt.Errorf("frame %d has %d velocities, want %d", k, len(r), c.v)
-		}
-		if i := slices.IndexFunc(r, infinite); i >= 0 {
-			return fmt.Errorf("frame %d: velocity %d is %g, not a finite number", k, i, r[i])
-		}
-		c.velocities = append(c.velocities, r...)
-	}
-	return nil
 }
 
 // infinite reports whether x is an infinity or NaN.

@@ -19,13 +19,7 @@ func QuadrupedSkeleton() *Skeleton {
 	}
 	x, y := [3]float64{1, 0, 0}, [3]float64{0, 1, 0}
 	for i, leg := range []string{"FR", "FL", "RR", "RL"} {
-		front, side := 1.0, -1.0
-		if i > 1 {
-			front = -1
-		}
-		if i%2 == 1 {
-			side = 1
-		}
+		front, side := []float64{1, 1, -1, -1}[i], []float64{-1, 1, -1, 1}[i]
 		n := len(s.Bodies)
 		add(Body{Name: leg + "_hip", Parent: 0, Offset: [3]float64{front * .183, side * .047, 0}}, x, -.803, .803)
 		add(Body{Name: leg + "_thigh", Parent: n, Offset: [3]float64{0, side * .085, 0}}, y, -1.047, 4.189)

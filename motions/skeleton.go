@@ -201,11 +201,11 @@ func (s *Skeleton) check() error {
 }
 
 func (s *Skeleton) clone() *Skeleton {
-	other := &Skeleton{Name: s.Name, Bodies: append([]Body(nil), s.Bodies...)}
+	other := &Skeleton{Name: s.Name, Bodies: slices.Clone(s.Bodies)}
 	for i, b := range other.Bodies {
-		other.Bodies[i].Joints = append([]Joint(nil), b.Joints...)
-		other.Bodies[i].Contacts = append([]Contact(nil), b.Contacts...)
-		other.Bodies[i].Capsules = append([]Capsule(nil), b.Capsules...)
+		other.Bodies[i].Joints = slices.Clone(b.Joints)
+		other.Bodies[i].Contacts = slices.Clone(b.Contacts)
+		other.Bodies[i].Capsules = slices.Clone(b.Capsules)
 	}
 	return other
 }

@@ -2,8 +2,8 @@
 // tables. Its packages plot and progress draw curves and progress bars, and trackers sends scalars to other programs.
 //
 // The pieces are independent. A [Recorder] collects values between two writes, and [Episodes] collects episode
-// statistics. Both pass their values on with Drain or Emit. A [Sink] stores them: [OpenRun] in an experiment folder,
-// [Memory] in memory, and [Multi] in several sinks. [ReadFile] and [ReadRun] read files back, and [Table] prints a
+// statistics. Both pass their values on with Drain or Emit. A [Sink] stores them: [OpenRun] in an experiment folder
+// and [Multi] in several sinks. [ReadFile] and [ReadRun] read files back, and [Table] prints a
 // summary.
 //
 // The tags and the rule for "(min)" and "(max)" are skrl's (skrl 2.0.0, skrl/agents/torch/base.py), so that one

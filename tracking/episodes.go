@@ -1,6 +1,9 @@
 package tracking
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // TagReturn is the tag of the mean return over the last finished episodes, from the environment's own rewards.
 // [TagTotalReward], which is skrl's, is from the rewards that the agent gets after reward wrappers.
@@ -147,14 +150,10 @@ type EpisodesState struct {
 
 // State returns a copy of the state.
 func (e *Episodes) State() EpisodesState {
-	n := min(e.finished, episodeWindow)
-	s := EpisodesState{
-		Returns: append([]float64{}, e.returns...), Lengths: append([]int64{}, e.lengths...),
-		Totals: make([]float64, n), Durations: make([]float64, n),
-		Finished: e.finished, Drained: e.drained, Rewards: e.reward,
-	}
-	for i, ep := range e.Last(n) {
-		s.Totals[i], s.Durations[i] = ep[0], ep[1]
+	s := EpisodesState{Returns: slices.Clone(e.returns), Lengths: slices.Clone(e.lengths), Totals: []float64{},
+		Durations: []float64{}, Finished: e.finished, Drained: e.drained, Rewards: e.reward}
+	for _, ep := range e.Last(episodeWindow) {
+		s.Totals, s.Durations = append(s.Totals, ep[0]), append(s.Durations, ep[1])
 	}
 	return s
 }
@@ -175,10 +174,8 @@ func (e *Episodes) SetState(s EpisodesState) error {
 	case s.Returns != nil && len(s.Returns) != len(e.returns):
 		return fmt.Errorf("tracking: episodes of %d environments; want %d", len(s.Returns), len(e.returns))
 	}
-	for i, length := range s.Lengths {
-		if length < 0 {
-			return fmt.Errorf("tracking: the episode of environment %d has %d steps", i, length)
-		}
+	if i := slices.IndexFunc(s.Lengths, func(n int64) bool { return n < 0 }); i >= 0 {
+		return fmt.Errorf("tracking: the episode of environment %d has %d steps", i, s.Lengths[i])
 	}
 	copy(e.returns, s.Returns)
 	copy(e.lengths, s.Lengths)

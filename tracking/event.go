@@ -77,47 +77,34 @@ func appendScalarEvent(b []byte, s Scalar) []byte {
 	return protowire.AppendFixed32(b, math.Float32bits(float32(s.Value)))
 }
 
-// field is a field of a message. number holds varints and fixed-width values, bytes the others.
+// field is a field of a message, with its encoded value.
 type field struct {
-	num    protowire.Number
-	typ    protowire.Type
-	number uint64
-	bytes  []byte
+	num protowire.Number
+	typ protowire.Type
+	raw []byte
 }
 
 // is reports whether the field has this number and this encoding. A field with another encoding counts as unknown.
 func (f field) is(num protowire.Number, typ protowire.Type) bool { return f.num == num && f.typ == typ }
 
+// bytes returns the value of a field of the type BytesType.
+func (f field) bytes() []byte {
+	b, _ := protowire.ConsumeBytes(f.raw)
+	return b
+}
+
 // fields calls visit for every field of the message b.
 func fields(b []byte, visit func(field) error) error {
 	for len(b) > 0 {
-		num, typ, n := protowire.ConsumeTag(b)
+		num, typ, n := protowire.ConsumeField(b)
 		if n < 0 {
 			return protowire.ParseError(n)
 		}
-		b = b[n:]
-		f := field{num: num, typ: typ}
-		switch typ {
-		case protowire.VarintType:
-			f.number, n = protowire.ConsumeVarint(b)
-		case protowire.Fixed32Type:
-			var v uint32
-			v, n = protowire.ConsumeFixed32(b)
-			f.number = uint64(v)
-		case protowire.Fixed64Type:
-			f.number, n = protowire.ConsumeFixed64(b)
-		case protowire.BytesType:
-			f.bytes, n = protowire.ConsumeBytes(b)
-		default:
-			n = protowire.ConsumeFieldValue(num, typ, b)
-		}
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		b = b[n:]
-		if err := visit(f); err != nil {
+		_, _, tag := protowire.ConsumeTag(b)
+		if err := visit(field{num, typ, b[tag:n]}); err != nil {
 			return err
 		}
+		b = b[n:]
 	}
 	return nil
 }
@@ -132,11 +119,13 @@ func parseEvent(dst []Scalar, b []byte) ([]Scalar, error) {
 		var err error
 		switch {
 		case f.is(eventWallTime, protowire.Fixed64Type):
-			at = instant(math.Float64frombits(f.number))
+			v, _ := protowire.ConsumeFixed64(f.raw)
+			at = instant(math.Float64frombits(v))
 		case f.is(eventStep, protowire.VarintType):
-			step = int64(f.number)
+			v, _ := protowire.ConsumeVarint(f.raw)
+			step = int64(v)
 		case f.is(eventSummary, protowire.BytesType):
-			dst, err = parseSummary(dst, f.bytes)
+			dst, err = parseSummary(dst, f.bytes())
 		}
 		return err
 	})
@@ -156,12 +145,13 @@ func parseSummary(dst []Scalar, b []byte) ([]Scalar, error) {
 		}
 		var s Scalar
 		found := false
-		err := fields(f.bytes, func(f field) error {
+		err := fields(f.bytes(), func(f field) error {
 			switch {
 			case f.is(valueTag, protowire.BytesType):
-				s.Tag = string(f.bytes)
+				s.Tag = string(f.bytes())
 			case f.is(valueSimple, protowire.Fixed32Type):
-				s.Value, found = float64(math.Float32frombits(uint32(f.number))), true
+				v, _ := protowire.ConsumeFixed32(f.raw)
+				s.Value, found = float64(math.Float32frombits(v)), true
 			}
 			return nil
 		})

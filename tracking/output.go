@@ -40,20 +40,20 @@ func (s *output) Scalar(tag string, step int64, value float64) {
 		return
 	}
 	s.record = s.encode(s.record[:0], Scalar{Time: s.now(), Step: step,
-		EnvSteps: s.opt.envSteps(step), Tag: tag, Value: value})
+		EnvSteps: step * s.opt.StepsPerTimestep, Tag: tag, Value: value})
 	s.put(s.record)
 }
 
 // put appends bytes to the buffer. The caller holds the lock, or is the only one.
 func (s *output) put(b []byte) {
 	s.dirty = true
-	if _, err := s.buf.Write(b); err != nil {
-		s.fail(err)
-	}
+	_, err := s.buf.Write(b)
+	s.note(err)
 }
 
-func (s *output) fail(err error) {
-	if s.err == nil {
+// note keeps the first error.
+func (s *output) note(err error) {
+	if err != nil && s.err == nil {
 		s.err = fmt.Errorf("tracking: writing %s: %w", s.name, err)
 	}
 }
@@ -67,9 +67,7 @@ func (s *output) Flush() error {
 
 func (s *output) flush() error {
 	if s.err == nil && !s.closed {
-		if err := s.buf.Flush(); err != nil {
-			s.fail(err)
-		}
+		s.note(s.buf.Flush())
 	}
 	return s.err
 }
@@ -83,9 +81,7 @@ func (s *output) Sync() error {
 
 func (s *output) sync() error {
 	if s.flush() == nil && s.file != nil && s.dirty && !s.closed {
-		if err := s.file.Sync(); err != nil {
-			s.fail(err)
-		}
+		s.note(s.file.Sync())
 		s.dirty = false
 	}
 	return s.err
@@ -100,11 +96,8 @@ func (s *output) Close() error {
 	}
 	_ = s.sync() // s.err keeps the error
 	s.closed = true
-	if s.file == nil {
-		return s.err
-	}
-	if err := s.file.Close(); err != nil {
-		s.fail(err)
+	if s.file != nil {
+		s.note(s.file.Close())
 	}
 	return s.err
 }

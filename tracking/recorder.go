@@ -13,7 +13,6 @@ import (
 // not grow with the number of values. The zero value is ready. Several goroutines may call the methods.
 type Recorder struct {
 	mu   sync.Mutex
-	tags []string // sorted
 	kept map[string]*Tally
 }
 
@@ -28,8 +27,6 @@ func (r *Recorder) Track(tag string, value float64) {
 		}
 		t = new(Tally)
 		r.kept[tag] = t
-		i, _ := slices.BinarySearch(r.tags, tag)
-		r.tags = slices.Insert(r.tags, i, tag)
 	}
 	t.add(value)
 }
@@ -39,7 +36,7 @@ func (r *Recorder) Track(tag string, value float64) {
 func (r *Recorder) Drain(f func(tag string, value float64)) {
 	var taken []Scalar
 	r.mu.Lock()
-	for _, tag := range r.tags {
+	for _, tag := range slices.Sorted(maps.Keys(r.kept)) {
 		if t := r.kept[tag]; t.Count > 0 {
 			taken = append(taken, Scalar{Tag: tag, Value: t.by(tag)})
 			*t = Tally{}
@@ -60,7 +57,7 @@ func (r *Recorder) Emit(s Sink, step int64) {
 func (r *Recorder) State() map[string]Tally {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	state := make(map[string]Tally, len(r.tags))
+	state := make(map[string]Tally, len(r.kept))
 	for tag, t := range r.kept {
 		if t.Count > 0 {
 			state[tag] = *t
@@ -73,7 +70,7 @@ func (r *Recorder) State() map[string]Tally {
 func (r *Recorder) SetState(state map[string]Tally) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.tags, r.kept = slices.Sorted(maps.Keys(state)), make(map[string]*Tally, len(state))
+	r.kept = make(map[string]*Tally, len(state))
 	for tag, t := range state {
 		r.kept[tag] = &t
 	}

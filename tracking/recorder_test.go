@@ -106,12 +106,12 @@ func TestEpisodesWindow(t *testing.T) {
 	for i := range 3*episodeWindow + 7 {
 		must.Do(t, e.Record([]float32{float32(i)}, []bool{true}, []bool{false}, nil))
 	}
-	got := Memory{Now: testClock}
+	var got memory
 	e.Emit(&got, 307)
 	const last = 3.*episodeWindow + 6
 	must.Equal(t, "total rewards", []Scalar{{testTime, 307, TagTotalReward + " (max)", last, 0},
 		{testTime, 307, TagTotalReward + " (mean)", last - (episodeWindow-1)/2., 0},
-		{testTime, 307, TagTotalReward + " (min)", last - episodeWindow + 1, 0}}, got.Scalars()[6:])
+		{testTime, 307, TagTotalReward + " (min)", last - episodeWindow + 1, 0}}, got.scalars[6:])
 }
 
 // Restored statistics continue as the original ones.

@@ -63,9 +63,6 @@ type Options struct {
 // cuts reports whether values stored beyond ResumeStep are removed.
 func (o Options) cuts() bool { return o.ResumeStep > 0 || o.Restart }
 
-// envSteps returns the environment steps at a timestep, or 0 if they are unknown.
-func (o Options) envSteps(step int64) int64 { return step * o.StepsPerTimestep }
-
 // boardStep returns the step of TensorBoard's event at a timestep.
 func (o Options) boardStep(step int64) int64 { return step * max(o.StepsPerTimestep, 1) }
 

@@ -3,6 +3,7 @@ package tracking
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,47 +17,43 @@ func Table(w io.Writer, header []string, rows [][]string) error {
 	if len(header) == 0 {
 		return fmt.Errorf("tracking: a table needs a header")
 	}
-	columns := make([]tableColumn, len(header))
-	for c, name := range header {
-		columns[c] = tableColumn{width: column.Width(column.OneLine(name)), numeric: true}
-	}
-	for r, row := range rows {
+	widths, texts := make([]int, len(header)), make([]bool, len(header))
+	lines := append([][]string{header}, rows...)
+	for r, row := range lines {
 		if len(row) > len(header) {
-			return fmt.Errorf("tracking: row %d of a table has %d cells, its header %d", r, len(row), len(header))
+			return fmt.Errorf("tracking: row %d of a table has %d cells, its header %d", r-1, len(row), len(header))
 		}
+		lines[r] = make([]string, len(header))
 		for c, cell := range row {
-			columns[c].fit(column.OneLine(cell))
+			cell = column.OneLine(cell)
+			lines[r][c], widths[c] = cell, max(widths[c], column.Width(cell))
+			texts[c] = texts[c] || r > 0 && !isNumber(cell)
 		}
 	}
-	var b, row strings.Builder
-	line := func(cells []string) {
-		row.Reset()
-		for c := range columns {
-			cell := ""
-			if c < len(cells) {
-				cell = column.OneLine(cells[c])
+	rule := make([]string, len(header))
+	for c, width := range widths {
+		rule[c] = strings.Repeat("─", width)
+	}
+	var b strings.Builder
+	for _, row := range slices.Insert(lines, 1, rule) {
+		for c, cell := range row {
+			pad := strings.Repeat(" ", widths[c]-column.Width(cell))
+			if row[c] = pad + cell; texts[c] {
+				row[c] = cell + pad
 			}
-			if c > 0 {
-				row.WriteString("  ")
-			}
-			columns[c].write(&row, cell)
 		}
-		b.WriteString(strings.TrimRight(row.String(), " "))
-		b.WriteByte('\n')
-	}
-	line(header)
-	rule := make([]string, len(columns))
-	for c := range columns {
-		rule[c] = strings.Repeat("─", columns[c].width)
-	}
-	line(rule)
-	for _, row := range rows {
-		line(row)
+		b.WriteString(strings.TrimRight(strings.Join(row, "  "), " ") + "\n")
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("tracking: writing a table: %w", err)
 	}
 	return nil
+}
+
+// isNumber reports whether a cell fits a column of numbers.
+func isNumber(cell string) bool {
+	_, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimRight(cell, "%kMG")), 64)
+	return err == nil || slices.Contains([]string{"", "-", "–"}, cell)
 }
 
 // Cells formats values as the cells of a row, as fmt.Sprint does.
@@ -66,31 +63,4 @@ func Cells(values ...any) []string {
 		row[i] = fmt.Sprint(v)
 	}
 	return row
-}
-
-// tableColumn is the layout of a column.
-type tableColumn struct {
-	width   int
-	numeric bool // all cells are numbers
-}
-
-func (c *tableColumn) fit(cell string) {
-	c.width = max(c.width, column.Width(cell))
-	switch cell {
-	case "", "-", "–":
-		return
-	}
-	number := strings.TrimSpace(strings.TrimRight(cell, "%kMG"))
-	if _, err := strconv.ParseFloat(number, 64); err != nil {
-		c.numeric = false
-	}
-}
-
-func (c *tableColumn) write(b *strings.Builder, cell string) {
-	pad := strings.Repeat(" ", c.width-column.Width(cell))
-	if c.numeric {
-		b.WriteString(pad + cell)
-	} else {
-		b.WriteString(cell + pad)
-	}
 }

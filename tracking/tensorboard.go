@@ -51,13 +51,10 @@ func nextSecond(dir string, now int64) (second int64, first bool, err error) {
 	return now, first, nil
 }
 
-// newTensorBoard creates an event file in the folder dir, which it creates if necessary. Its name is
+// newTensorBoard creates an event file in the folder dir. Its name is
 // events.out.tfevents.<seconds since 1970>.<host>.<process>.<count>. TensorBoard takes several files in one folder for
 // one run and reads them in the order of their names, so a resumed run gets another file with a later second.
 func newTensorBoard(dir string, opt Options) (*tensorBoard, error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, fmt.Errorf("tracking: making the folder of the event file: %w", err)
-	}
 	host, err := os.Hostname()
 	if err != nil || host == "" {
 		host = "localhost"

@@ -155,7 +155,7 @@ func (f *files) openRun(written, batch int64, configuration func() (map[string]a
 	}
 	name, group := runfile.Named(dir)
 	f.sinks = trackers.Start(f.cfg.Trackers, trackers.Run{Name: name, Group: group, Dir: dir, Config: plain,
-		Resumed: f.cfg.Resume, StepsPerTimestep: batch}, f.warn)
+		Resumed: f.cfg.Resume}, f.warn)
 	run.Sink = tracking.Multi(run.Sink, f.sinks)
 	f.run = run
 	return nil

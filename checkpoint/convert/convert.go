@@ -96,7 +96,7 @@ func Write(path string, s *checkpoint.Snapshot) error {
 		if err != nil {
 			return addPath(path, err)
 		}
-		return npz.WriteFile(path, arrays...)
+		return checkpoint.WriteFile(path, func(w io.Writer) error { return npz.Write(w, arrays...) })
 	}
 	return checkpoint.WriteFile(path, func(w io.Writer) error { return checkpoint.EncodeSafetensors(w, s) })
 }

@@ -50,14 +50,6 @@ func (m *machine) setItems(items []any) {
 func check(v any) error {
 	nodes := 0
 	var visit func(v any, depth int) error
-	all := func(items []any, depth int) error {
-		for _, x := range items {
-			if err := visit(x, depth); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	visit = func(v any, depth int) error {
 		if nodes++; nodes > maxNodes {
 			return damaged("its values, written out, are more than %d", maxNodes)
@@ -65,24 +57,27 @@ func check(v any) error {
 		if depth > maxDepth {
 			return damaged("its values are nested more than %d deep, or contain themselves", maxDepth)
 		}
+		items, ok := sequence(v)
 		switch v := v.(type) {
 		case nil, bool, int64, float64, string, []byte, checkpoint.Array:
 			return nil
-		case Tuple:
-			return all(v, depth+1)
-		case *List:
-			return all(v.Items, depth+1)
 		case *Dict:
 			for _, x := range v.All() {
-				if err := visit(x, depth+1); err != nil {
-					return err
-				}
+				items = append(items, x)
 			}
-			return nil
 		case global:
 			return hostile(string(v), "a function or class where a value belongs")
+		default:
+			if !ok {
+				return hostile("", "%s where a value belongs", describe(v))
+			}
 		}
-		return hostile("", "%s where a value belongs", describe(v))
+		for _, x := range items {
+			if err := visit(x, depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	return visit(v, 0)
 }

@@ -62,13 +62,7 @@ func (e *encoder) value(v any, depth int) {
 
 func (e *encoder) op(ops ...byte) { e.b = append(e.b, ops...) }
 
-func (e *encoder) bool(on bool) {
-	if on {
-		e.op(opNewTrue)
-	} else {
-		e.op(opNewFalse)
-	}
-}
+func (e *encoder) bool(on bool) { e.op(map[bool]byte{false: opNewFalse, true: opNewTrue}[on]) }
 
 // number appends an instruction and a little-endian number.
 func (e *encoder) number(op byte, n uint32) {
@@ -76,14 +70,9 @@ func (e *encoder) number(op byte, n uint32) {
 }
 
 func (e *encoder) integer(n int64) {
-	switch {
-	case n >= 0 && n <= math.MaxUint8:
-		e.op(opBinInt1, byte(n))
-	case n >= 0 && n <= math.MaxUint16:
-		e.b = binary.LittleEndian.AppendUint16(append(e.b, opBinInt2), uint16(n))
-	case n >= math.MinInt32 && n <= math.MaxInt32:
+	if n >= math.MinInt32 && n <= math.MaxInt32 {
 		e.number(opBinInt, uint32(int32(n)))
-	default:
+	} else {
 		e.b = binary.LittleEndian.AppendUint64(append(e.b, opLong1, 8), uint64(n))
 	}
 }
@@ -117,15 +106,7 @@ func (e *encoder) bytes(b []byte) {
 }
 
 func (e *encoder) list(v *List, depth int) {
-	if v == nil {
-		e.fail("a nil list cannot be written")
-		return
-	}
-	e.op(opEmptyList)
-	if len(v.Items) == 0 {
-		return
-	}
-	e.op(opMark)
+	e.op(opEmptyList, opMark)
 	for _, x := range v.Items {
 		e.value(x, depth+1)
 	}
@@ -133,13 +114,11 @@ func (e *encoder) list(v *List, depth int) {
 }
 
 func (e *encoder) tuple(v Tuple, depth int) {
-	if len(v) > 3 {
-		e.op(opMark)
-	}
+	e.op(opMark)
 	for _, x := range v {
 		e.value(x, depth+1)
 	}
-	e.op([]byte{opEmptyTuple, opTuple1, opTuple2, opTuple3, opTuple}[min(len(v), 4)])
+	e.op(opTuple)
 }
 
 func (e *encoder) ints(v []int64) {
@@ -151,23 +130,17 @@ func (e *encoder) ints(v []int64) {
 }
 
 func (e *encoder) dict(d *Dict, depth int) {
-	if d == nil {
-		e.fail("a nil dict cannot be written")
-		return
-	}
 	if d.Ordered {
 		e.orderedDict()
 	} else {
 		e.op(opEmptyDict)
 	}
-	if d.Len() > 0 {
-		e.op(opMark)
-		for k, x := range d.All() {
-			e.value(k, depth+1)
-			e.value(x, depth+1)
-		}
-		e.op(opSetItems)
+	e.op(opMark)
+	for k, x := range d.All() {
+		e.value(k, depth+1)
+		e.value(x, depth+1)
 	}
+	e.op(opSetItems)
 }
 
 func (e *encoder) orderedDict() {

@@ -65,8 +65,8 @@ func unsupported(format string, args ...any) error {
 
 // addPath puts the path into an error.
 func addPath(path string, err error) error {
-	var e *Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
 		return fmt.Errorf("torchfile: %s: %w", path, err)
 	}
 	e.Path = path

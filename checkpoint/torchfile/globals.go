@@ -69,7 +69,7 @@ func (m *machine) reduce() {
 		if !fits {
 			m.fail(hostile(string(g), "called with unexpected arguments"))
 		}
-		m.make(v)
+		m.push(v)
 	}
 }
 
@@ -94,30 +94,8 @@ func (m *machine) build() {
 	}
 }
 
-// orderedDict is collections.OrderedDict: without arguments, or with a list of pairs.
-func orderedDict(m *machine, args Tuple) (any, bool) {
-	d := &Dict{Ordered: true}
-	if len(args) == 0 {
-		return d, true
-	}
-	pairs, ok := args[0].(*List)
-	if len(args) != 1 || !ok || !m.spend(len(pairs.Items)) {
-		return nil, false
-	}
-	for _, item := range pairs.Items {
-		pair, _ := sequence(item)
-		if len(pair) != 2 {
-			return nil, false
-		}
-		switch key := pair[0].(type) {
-		case string, int64:
-			d.Set(key, pair[1])
-		default:
-			return nil, false
-		}
-	}
-	return d, true
-}
+// orderedDict is collections.OrderedDict. Its items follow.
+func orderedDict(_ *machine, args Tuple) (any, bool) { return &Dict{Ordered: true}, len(args) == 0 }
 
 // sequence returns the items of a tuple or a list.
 func sequence(v any) (items []any, ok bool) {
@@ -138,7 +116,7 @@ func size(m *machine, args Tuple) (any, bool) {
 	return Tuple(items), ok && len(items) <= maxDims
 }
 
-func device(m *machine, args Tuple) (any, bool) {
+func device(_ *machine, args Tuple) (any, bool) {
 	if len(args) < 1 || len(args) > 2 {
 		return nil, false
 	}

@@ -114,9 +114,9 @@ func TestRefusesDamaged(t *testing.T) {
 		"text that is not UTF-8": {"\x80\x02X\x01\x00\x00\x00\xff.", "UTF-8"},
 		"contains itself":        {"\x80\x02]q\x01h\x01a.", "contain themselves"},
 		"a billion laughs":       {laughs + ".", "more than"},
-		"marks without end":      {"\x80\x02" + strings.Repeat("(", 1<<23), "nests without end"},
-		"a stack without end":    {"\x80\x02" + strings.Repeat("N", 1<<23), "at once"},
-		"lists without end":      {"\x80\x02" + strings.Repeat("]", 1<<23), "makes more than"},
+		"marks without end":      {"\x80\x02" + strings.Repeat("(", 1<<23), "more than 8388608 instructions"},
+		"a stack without end":    {"\x80\x02" + strings.Repeat("N", 1<<23), "more than 8388608 instructions"},
+		"lists without end":      {"\x80\x02" + strings.Repeat("]", 1<<23), "more than 8388608 instructions"},
 		"no such storage":        {storage("\x01\x00\x00\x000X", "\x01\x00\x00\x009X"), `no entry "data/9"`},
 		"a storage too long":     {storage("K\x06", "K\x07"), "24 bytes"},
 		"a negative offset":      {rebuilt("J\xff\xff\xff\xff", one, one), "element -1"},
@@ -125,6 +125,16 @@ func TestRefusesDamaged(t *testing.T) {
 		"one element 2³⁰ times":  {rebuilt("K\x00", "J\x00\x00\x00\x40\x85", "K\x00\x85"), "times the file's bytes"},
 	} {
 		refuses(t, name, test.pickle, Damaged, test.words)
+	}
+}
+
+// A tensor without elements has no data, whatever its strides, also in a storage without any.
+func TestReadsEmptyViews(t *testing.T) {
+	for _, pickle := range []string{rebuilt("K\x03", "K\x02K\x00\x86", "K\x06K\x01\x86"),
+		strings.NewReplacer("\x000X", "\x001X", "K\x06t", "K\x00t").Replace(
+			rebuilt("K\x00", "K\x02K\x00K\x03\x87", "K\x01K\x02K\x02\x87"))} {
+		a := must.Get(readBytes(with(t, pickle)))(t).(checkpoint.Array)
+		must.Is(t, len(a.Data), 0, "bytes of the shape %v", a.Shape)
 	}
 }
 
@@ -195,9 +205,6 @@ func FuzzPickle(f *testing.F) {
 		}
 		m := &machine{code: pickle, archive: &archive{storages: storages}, budget: 1 << 20}
 		v, err := m.run()
-		if err == nil {
-			err = check(v)
-		}
 		if err == nil {
 			use(t, v)
 			return

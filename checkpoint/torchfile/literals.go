@@ -28,27 +28,23 @@ func (m *machine) scalar(op byte) {
 	case opBinFloat:
 		m.push(math.Float64frombits(binary.BigEndian.Uint64(m.take(width))))
 	case opLong1, opLong4:
-		m.long(m.counted(width))
+		b := m.counted(width)
+		if len(b) > 8 {
+			m.fail(unsupported("its pickle has a whole number of %d bytes; 8 are supported", len(b)))
+			return
+		}
+		m.push(signed(littleEndian(b), len(b)))
 	case opBinUnicode, opShortBinUnicode, opBinUnicode8:
 		b := m.counted(width)
 		if !utf8.Valid(b) {
 			m.fail(damaged("a string of its pickle is not UTF-8"))
 		}
-		m.make(string(b))
+		m.push(string(b))
 	case opBinBytes, opShortBinBytes, opBinBytes8:
-		m.make(append([]byte{}, m.counted(width)...))
+		m.push(append([]byte{}, m.counted(width)...))
 	default:
 		m.fail(unsupported("its pickle has the instruction %#02x, which files of tensors do not need", op))
 	}
-}
-
-// long pushes a two's complement number of any width that fits 64 bits.
-func (m *machine) long(b []byte) {
-	if len(b) > 8 {
-		m.fail(unsupported("its pickle has a whole number of %d bytes; 8 are supported", len(b)))
-		return
-	}
-	m.push(signed(littleEndian(b), len(b)))
 }
 
 // littleEndian returns the number of up to 8 bytes, the lowest first.

@@ -57,9 +57,7 @@ var refused = map[byte]string{
 
 // Limits of a pickle, far above what pickles of models need.
 const (
-	maxSteps = 1 << 24 // instructions
-	maxStack = 1 << 22 // values on the stack
-	maxMade  = 1 << 22 // containers, strings and entries of the memo
+	maxSteps = 1 << 23 // instructions, and with them values on the stack, containers and entries of the memo
 	maxNodes = 1 << 23 // values of the result; a shared one counts each time
 	maxDepth = 200     // of the result
 )
@@ -74,7 +72,7 @@ type machine struct {
 	stack []any
 	marks []int
 	memo  map[uint32]any
-	made  int
+	steps int // instructions, and units of 16 bytes that they have copied
 
 	// err is the first error. After it instructions read zeros and nil, until run returns at the instruction's end.
 	err error
@@ -87,22 +85,22 @@ func (m *machine) fail(err error) {
 	}
 }
 
-// run executes the pickle and returns the value that it leaves.
+// run executes the pickle and returns the value that it leaves, which consists of plain values.
 func (m *machine) run() (any, error) {
 	m.memo = map[uint32]any{}
 	if len(m.code) < 2 || m.code[0] != opProto {
 		return nil, damaged("its pickle does not begin with a protocol")
 	}
-	for range maxSteps {
+	for m.spend(1) {
 		op := m.take(1)[0]
 		if op == opStop {
 			return m.result()
 		}
 		if m.step(op); m.err != nil {
-			return nil, m.err
+			break
 		}
 	}
-	return nil, damaged("its pickle has more than %d instructions", maxSteps)
+	return nil, m.err
 }
 
 func (m *machine) result() (any, error) {
@@ -111,6 +109,9 @@ func (m *machine) result() (any, error) {
 	}
 	if m.at != len(m.code) {
 		return nil, damaged("%d bytes follow its pickle's end", len(m.code)-m.at)
+	}
+	if err := check(m.stack[0]); err != nil {
+		return nil, err
 	}
 	return m.stack[0], nil
 }
@@ -127,9 +128,6 @@ func (m *machine) step(op byte) {
 			m.fail(damaged("its pickle ends within a frame"))
 		}
 	case opMark:
-		if len(m.marks) >= maxMade {
-			m.fail(damaged("its pickle nests without end"))
-		}
 		m.marks = append(m.marks, len(m.stack))
 	case opBinPut, opLongBinPut, opMemoize, opBinGet, opLongBinGet:
 		m.remember(op)
@@ -142,15 +140,15 @@ func (m *machine) step(op byte) {
 	case opBinPersID:
 		m.persistent()
 	case opEmptyDict:
-		m.make(&Dict{})
+		m.push(&Dict{})
 	case opEmptyList:
-		m.make(&List{})
+		m.push(&List{})
 	case opEmptyTuple:
-		m.make(Tuple{})
+		m.push(Tuple{})
 	case opTuple:
-		m.make(Tuple(m.popMark()))
+		m.push(Tuple(m.popMark()))
 	case opTuple1, opTuple2, opTuple3:
-		m.make(Tuple(m.popLast(int(op-opTuple1) + 1)))
+		m.push(Tuple(m.popLast(int(op-opTuple1) + 1)))
 	case opAppend:
 		m.append(m.popLast(1))
 	case opAppends:
@@ -185,32 +183,17 @@ func (m *machine) remember(op byte) {
 		m.push(v)
 		return
 	}
-	v := m.top()
-	m.spend(1)
-	m.memo[index] = v
+	m.memo[index] = m.top()
 }
 
-func (m *machine) push(v any) {
-	if len(m.stack) >= maxStack {
-		m.fail(damaged("its pickle has more than %d values at once", maxStack))
-		return
-	}
-	m.stack = append(m.stack, v)
-}
+func (m *machine) push(v any) { m.stack = append(m.stack, v) }
 
-// make pushes a value that takes memory.
-func (m *machine) make(v any) {
-	m.spend(1)
-	m.push(v)
-}
-
-// spend counts values that were made, and reports whether their number is allowed.
+// spend counts instructions, and reports whether their number is allowed.
 func (m *machine) spend(n int) bool {
-	if m.made += n; m.made > maxMade {
-		m.fail(damaged("its pickle makes more than %d values", maxMade))
-		return false
+	if m.steps += n; m.steps > maxSteps {
+		m.fail(damaged("its pickle has more than %d instructions", maxSteps))
 	}
-	return true
+	return m.err == nil
 }
 
 // floor returns the size to which the stack may shrink: the last mark.

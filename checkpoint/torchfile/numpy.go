@@ -9,18 +9,14 @@ type numpyType struct {
 }
 
 // newNumpyType is numpy.dtype(name, False, True).
-func newNumpyType(m *machine, args Tuple) (any, bool) {
+func newNumpyType(_ *machine, args Tuple) (any, bool) {
 	if len(args) != 1 && len(args) != 3 {
 		return nil, false
 	}
-	text, ok := args[0].(string)
-	if !ok || len(text) != 2 {
-		return nil, false
-	}
-	t := numpyType{kind: text[0], width: int(text[1] - '0')}
+	text, _ := args[0].(string)
 	switch text {
 	case "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1":
-		return t, true
+		return numpyType{kind: text[0], width: int(text[1] - '0')}, true
 	}
 	return nil, false
 }

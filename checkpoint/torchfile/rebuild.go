@@ -10,17 +10,16 @@ type typedStorage struct {
 
 // persistent pushes the storage that an id names: ("storage", type, key, device, number of elements).
 func (m *machine) persistent() {
-	id, ok := m.popLast(1)[0].(Tuple)
-	if !ok || len(id) != 5 || id[0] != any("storage") {
-		m.fail(hostile("", "a persistent id that does not name a storage"))
-		return
+	id, _ := m.popLast(1)[0].(Tuple)
+	if len(id) != 5 {
+		id = make(Tuple, 5)
 	}
 	kind, isGlobal := id[1].(global)
 	key, isKey := id[2].(string)
 	_, isDevice := id[3].(string)
 	numel, isNumber := id[4].(int64)
 	dtype, isTyped := storageTypes[string(kind)]
-	if !isGlobal || !isKey || !isDevice || !isNumber || !isTyped {
+	if id[0] != any("storage") || !isGlobal || !isKey || !isDevice || !isNumber || !isTyped {
 		m.fail(hostile("", "a persistent id that does not name a storage"))
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/npz"
 )
 
 // view is a tensor of a pickle: a strided view of a storage. Strides and offset count elements.
@@ -18,39 +19,20 @@ type view struct {
 // Otherwise it is a copy.
 func (v view) array() checkpoint.Array {
 	size := v.storage.dtype.Size()
-	a := checkpoint.Array{DType: v.storage.dtype, Shape: v.shape}
-	n := a.Len()
+	a := checkpoint.Array{DType: v.storage.dtype, Shape: v.shape, Data: v.storage.data[v.offset*size:]}
 	if v.contiguous() {
-		a.Data = v.storage.data[v.offset*size : (v.offset+n)*size : (v.offset+n)*size]
-		return a
+		n := a.Len() * size
+		a.Data = a.Data[:n:n]
+	} else {
+		a.Data = npz.RowMajor(a.Data, size, v.shape, v.strides)
 	}
-	a.Data = make([]byte, 0, n*size)
-	index := make([]int64, len(v.shape))
-	for at := v.offset; ; {
-		a.Data = append(a.Data, v.storage.data[at*size:(at+1)*size]...)
-		d := len(index) - 1
-		for ; d >= 0; d-- {
-			index[d]++
-			at += v.strides[d]
-			if index[d] < v.shape[d] {
-				break
-			}
-			at -= v.shape[d] * v.strides[d]
-			index[d] = 0
-		}
-		if d < 0 {
-			return a
-		}
-	}
+	return a
 }
 
 // contiguous reports whether the elements lie in the storage in row-major order and without gaps.
 func (v view) contiguous() bool {
 	want := rowMajor(v.shape)
 	for i, d := range v.shape {
-		if d == 0 {
-			return true
-		}
 		if d > 1 && v.strides[i] != want[i] {
 			return false
 		}

@@ -3,7 +3,6 @@ package onnx
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/internal/number"
@@ -80,10 +79,7 @@ func (g *graph) operation(op string, outputs, inputs []string, attributes ...mes
 
 // floats adds a constant; without a shape it is a scalar. A name already given is not added again.
 func (g *graph) floats(name string, data []float32, shape ...int) string {
-	raw := make([]byte, 0, 4*len(data))
-	for _, x := range data {
-		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
-	}
+	raw, _ := binary.Append(nil, binary.LittleEndian, data) // a slice of numbers always has a form
 	return g.constant(name, elementFloat, raw, shape)
 }
 

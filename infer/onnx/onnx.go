@@ -67,14 +67,13 @@ func Encode(p *infer.Policy, o Options) ([]byte, error) {
 		return nil, err
 	}
 	metadata := map[string]string{"gorl.distribution": p.Describe().Distribution.Kind}
-	for key, v := range p.Describe().Values() {
-		if key == "observation_space" || key == "action_space" {
-			text, err := json.Marshal(v)
-			if err != nil {
-				return nil, fmt.Errorf("onnx: %w", err)
-			}
-			metadata["gorl."+key] = string(text)
+	values := p.Describe().Values()
+	for _, key := range []string{"observation_space", "action_space"} {
+		text, err := json.Marshal(values[key])
+		if err != nil {
+			return nil, fmt.Errorf("onnx: %w", err)
 		}
+		metadata["gorl."+key] = string(text)
 	}
 	if robot, ok := p.Robot(); ok {
 		if err := describeRobot(metadata, robot); err != nil {

@@ -69,11 +69,11 @@ func constant(name string, element int64, data []byte, shape ...int) message {
 	return t
 }
 
-// attribute is an attribute of a node: an int, a list of ints or a float32.
-func attribute(name string, value any) message {
+// attribute is an attribute of a node.
+func attribute[T int | []int | float32](name string, value T) message {
 	var a message
 	a.text(attributeName, name)
-	switch v := value.(type) {
+	switch v := any(value).(type) {
 	case int:
 		a.integer(attributeInt, int64(v))
 		a.integer(attributeType, attributeIsInt)

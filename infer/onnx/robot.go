@@ -16,23 +16,25 @@ func describeRobot(metadata map[string]string, r envs.Robot) error {
 	if err != nil {
 		return fmt.Errorf("onnx: %w", err)
 	}
-	var names, stiffness, damping, position, scale, terms, commands []string
+	lists := map[string][]string{"command_names": nil}
+	add := func(key, value string) { lists[key] = append(lists[key], value) }
 	for _, j := range r.Joints {
-		if names = append(names, j.Name); strings.Contains(j.Name, ",") {
+		if strings.Contains(j.Name, ",") {
 			return fmt.Errorf("onnx: the joint %q has a comma in its name, which the list joint_names cannot hold; "+
 				"rename it in the model", j.Name)
 		}
-		stiffness, damping = append(stiffness, shortest(j.Stiffness)), append(damping, shortest(j.Damping))
-		position, scale = append(position, shortest(j.Default)), append(scale, shortest(j.Scale))
+		add("joint_names", j.Name)
+		add("joint_stiffness", shortest(j.Stiffness))
+		add("joint_damping", shortest(j.Damping))
+		add("default_joint_pos", shortest(j.Default))
+		add("action_scale", shortest(j.Scale))
 	}
 	for _, t := range r.Observation {
-		terms = append(terms, t.Name)
+		add("observation_names", t.Name)
 	}
 	for _, c := range r.Commands {
-		commands = append(commands, c.Name)
+		add("command_names", c.Name)
 	}
-	lists := map[string][]string{"joint_names": names, "joint_stiffness": stiffness, "joint_damping": damping,
-		"default_joint_pos": position, "action_scale": scale, "observation_names": terms, "command_names": commands}
 	for key, list := range lists {
 		metadata[key] = strings.Join(list, ",")
 	}

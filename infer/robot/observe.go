@@ -117,17 +117,17 @@ func read(r *envs.Robot) (parts []part, estimates []envs.RobotTerm, err error) {
 
 // refuse returns an error unless the caller supplies all estimates, and no others.
 func refuse(estimates []envs.RobotTerm, supplied []string) error {
-	var missing, used []string
+	var used []string
 	for _, t := range estimates {
-		if used = append(used, t.Name); !slices.Contains(supplied, t.Name) && !slices.Contains(missing, t.Name) {
-			missing = append(missing, t.Name)
-		}
+		used = append(used, t.Name)
 	}
 	for _, name := range supplied {
 		if !slices.Contains(used, name) {
 			return fmt.Errorf("robot: Config.Estimates has %s, which the policy does not need; it needs %q", name, used)
 		}
 	}
+	slices.Sort(used)
+	missing := slices.DeleteFunc(slices.Compact(used), func(s string) bool { return slices.Contains(supplied, s) })
 	if len(missing) > 0 {
 		return fmt.Errorf("robot: the policy observes %s, which encoders and an IMU do not measure; train it without, "+
 			"by the setting observations, or supply estimates and name them in Config.Estimates",

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 const (
@@ -50,24 +48,21 @@ func Open(path string) (*File, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("npz: %s: not a regular file", path)
 	}
-	f, err := read(file, info.Size())
+	f, err := Read(file, info.Size())
 	if err != nil {
-		return nil, fmt.Errorf("npz: %s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return f, nil
 }
 
 // Read reads a .npz or .npy file of the given size; the content decides which. Memory grows with the data that is
 // there, not with what headers claim, up to [MaxBytes].
-func Read(r io.ReaderAt, size int64) (*File, error) {
-	f, err := read(r, size)
-	if err != nil {
-		return nil, fmt.Errorf("npz: %w", err)
-	}
-	return f, nil
-}
-
-func read(r io.ReaderAt, size int64) (*File, error) {
+func Read(r io.ReaderAt, size int64) (_ *File, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("npz: %w", err)
+		}
+	}()
 	f := &File{Arrays: make(map[string]*Array)}
 	left := int64(MaxBytes)
 	add := func(name string, r io.Reader) error {
@@ -160,7 +155,11 @@ func parse(name string, file []byte) (*Array, error) {
 		return nil, fmt.Errorf("shape %v of %s needs %d bytes, and there are %d", a.Shape, a.DType, want, len(data))
 	}
 	if a.data = data; fields[2] == "True" && len(a.Shape) > 1 {
-		a.data = toRowMajor(data, a.Shape, size)
+		strides := make([]int, len(a.Shape))
+		for i, next := 0, 1; i < len(strides); i++ {
+			strides[i], next = next, next*a.Shape[i]
+		}
+		a.data = RowMajor(data, size, a.Shape, strides)
 	}
 	return a, nil
 }
@@ -189,18 +188,16 @@ func countBytes(shape []int, size int) (int, error) {
 	return n, nil
 }
 
-// toRowMajor reorders column-major data.
-func toRowMajor(data []byte, shape []int, size int) []byte {
-	out := make([]byte, 0, len(data))
-	strides := make([]int, len(shape))
-	stride := size
-	for i, d := range shape {
-		strides[i] = stride
-		stride *= d
+// RowMajor returns the elements, of size bytes each, of an array in row-major order. The first element begins the data,
+// strides count elements.
+func RowMajor[T int | int64](data []byte, size T, shape, strides []T) []byte {
+	n := size
+	for _, d := range shape {
+		n *= d
 	}
-	index := make([]int, len(shape))
-	for at := 0; len(out) < len(data); {
-		out = append(out, data[at:at+size]...)
+	out, index := make([]byte, 0, n), make([]T, len(shape))
+	for at := T(0); T(len(out)) < n; {
+		out = append(out, data[at*size:(at+1)*size]...)
 		for i := len(shape) - 1; i >= 0; i-- {
 			index[i]++
 			at += strides[i]
@@ -249,13 +246,4 @@ func (a *Array) header() []byte {
 	pad := 64 - (len(magic)+4+len(text)+1)%64
 	text += strings.Repeat(" ", pad) + "\n"
 	return append(little.AppendUint16([]byte(magic+"\x01\x00"), uint16(len(text))), text...)
-}
-
-// WriteFile writes arrays as a .npz file at path. Readers see the old file or the new one, because the new file is
-// written aside, synced, and then renamed.
-func WriteFile(path string, arrays ...*Array) error {
-	if err := durable.WriteFile(path, func(w io.Writer) error { return Write(w, arrays...) }); err != nil {
-		return fmt.Errorf("npz: %w", err)
-	}
-	return nil
 }

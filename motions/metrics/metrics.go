@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -60,12 +61,10 @@ func check(reference, episode *Track) error {
 		return errors.New("metrics: a track has no steps")
 	}
 	width := len(reference.Positions[0])
-	for _, t := range []*Track{reference, episode} {
-		for k, row := range t.Positions {
-			if len(row) != width || width < 3 || width%3 != 0 {
-				return fmt.Errorf("metrics: step %d has %d values, the reference's first %d; want 3 for each of the "+
-					"same bodies", k, len(row), width)
-			}
+	for k, row := range slices.Concat(reference.Positions, episode.Positions) {
+		if len(row) != width || width < 3 || width%3 != 0 {
+			return fmt.Errorf("metrics: row %d of both tracks has %d values, the first %d; want 3 for each of the "+
+				"same bodies", k, len(row), width)
 		}
 	}
 	return nil
@@ -218,12 +217,10 @@ func Coverage(clips [][][]float64, rows [][]float64) (float64, error) {
 		return 0, errors.New("metrics: coverage needs clips and rows")
 	}
 	width := len(all[0])
-	for _, set := range [][][]float64{all, rows} {
-		for k, row := range set {
-			if len(row) != width {
-				return 0, fmt.Errorf("metrics: row %d has %d features, the first row of the clips %d", k, len(row),
-					width)
-			}
+	for k, row := range slices.Concat(all, rows) {
+		if len(row) != width {
+			return 0, fmt.Errorf("metrics: row %d of clips and motion has %d features, the first row %d", k,
+				len(row), width)
 		}
 	}
 	scale, column := make([]float64, width), make([]float64, len(all))

@@ -45,15 +45,16 @@ type figure struct {
 	title         string
 	panels        []Panel
 	columns, rows int
-	names         map[string]int  // the line style of a name: names are numbered as they appear
-	legend        [][]legendEntry // by row
+	names         map[string]int // the line style of a name: names are numbered as they appear
+	legend        []legendEntry
+	entryWidth    vg.Length // of the widest entry, with the gap to the next
+	perRow        int       // entries
 }
 
-// legendEntry is a sample of a line with its name, and the width of both with the gap to the next entry.
+// legendEntry is a sample of a line with its name.
 type legendEntry struct {
 	name  string
 	style draw.LineStyle
-	width vg.Length
 }
 
 // newFigure returns a figure with its layout and its legend. If columns is below 1, the figure has as many columns as
@@ -112,36 +113,24 @@ func (f *figure) style(p *Panel, i int) draw.LineStyle {
 // legendText is the style of the names in the legend.
 var legendText = textStyle(9.5, black, false)
 
-// layOutLegend makes an entry for every name, in the order in which names appear, and breaks the entries into rows that
-// fit into the figure. In several rows all entries are as wide as the widest, so that they form columns.
+// layOutLegend makes an entry for every name, in the order in which names appear. All are as wide as the widest.
 func (f *figure) layOutLegend() {
-	var all []legendEntry
-	var total, widest vg.Length
-	shown := map[string]bool{}
 	for i := range f.panels {
 		p := &f.panels[i]
 		for j, s := range p.Series {
-			style := f.style(p, j)
-			if s.Name != "" && !s.Faint && !shown[s.Name] {
-				shown[s.Name] = true
-				width := thumbnail + 4 + legendText.Width(s.Name) + legendGap
-				all, total, widest = append(all, legendEntry{s.Name, style, width}), total+width, max(widest, width)
+			style, same := f.style(p, j), func(e legendEntry) bool { return e.name == s.Name }
+			if s.Name != "" && !s.Faint && !slices.ContainsFunc(f.legend, same) {
+				f.legend = append(f.legend, legendEntry{s.Name, style})
+				f.entryWidth = max(f.entryWidth, thumbnail+4+legendText.Width(s.Name)+legendGap)
 			}
 		}
 	}
-	perRow := max(1, len(all))
-	if fit := f.width() - 2*margin; total > fit {
-		perRow = max(1, int(fit/widest))
-		for i := range all {
-			all[i].width = widest
-		}
-	}
-	f.legend = slices.Collect(slices.Chunk(all, perRow))
+	f.perRow = max(1, int((f.width()-2*margin)/max(1, f.entryWidth)))
 }
 
 // headHeight returns the height of title and legend, with the gap to the panels.
 func (f *figure) headHeight() vg.Length {
-	h := legendHeight * vg.Length(len(f.legend))
+	h := legendHeight * vg.Length((len(f.legend)+f.perRow-1)/f.perRow)
 	if h > 0 {
 		h += 6
 	}
@@ -151,7 +140,7 @@ func (f *figure) headHeight() vg.Length {
 	return h
 }
 
-// drawHead draws title and legend in the middle of the upper edge.
+// drawHead draws the title in the middle of the upper edge, and the legend below it.
 func (f *figure) drawHead(c draw.Canvas) {
 	y := c.Max.Y - margin
 	if f.title != "" {
@@ -160,22 +149,14 @@ func (f *figure) drawHead(c draw.Canvas) {
 		c.FillText(title, vg.Point{X: c.Center().X, Y: y}, clean(f.title, 200))
 		y -= titleHeight
 	}
-	names, left := legendText, c.Center().X+legendGap/2
+	names := legendText
 	names.YAlign = text.YCenter
-	for i, row := range f.legend {
-		if i == 0 { // the first row is the longest
-			for _, e := range row {
-				left -= e.width / 2
-			}
-		}
-		x, mid := left, y-legendHeight/2
-		for _, e := range row {
-			e.style.Width = vg.Points(2)
-			c.StrokeLines(e.style, []vg.Point{{X: x, Y: mid}, {X: x + thumbnail, Y: mid}})
-			c.FillText(names, vg.Point{X: x + thumbnail + 4, Y: mid}, e.name)
-			x += e.width
-		}
-		y -= legendHeight
+	for i, e := range f.legend {
+		x := margin + f.entryWidth*vg.Length(i%f.perRow)
+		mid := y - legendHeight*(vg.Length(i/f.perRow)+0.5)
+		e.style.Width = vg.Points(2)
+		c.StrokeLines(e.style, []vg.Point{{X: x, Y: mid}, {X: x + thumbnail, Y: mid}})
+		c.FillText(names, vg.Point{X: x + thumbnail + 4, Y: mid}, e.name)
 	}
 }
 

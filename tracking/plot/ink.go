@@ -3,8 +3,6 @@ package plot
 import (
 	"image/color"
 	"math"
-	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/image/font"
@@ -12,6 +10,8 @@ import (
 	plotfont "gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
+
+	"github.com/gorl-dev/gorl/tracking/internal/column"
 )
 
 // rgb returns an opaque colour from a number such as 0xff8000.
@@ -47,14 +47,9 @@ func textStyle(size vg.Length, ink color.Color, bold bool) text.Style {
 	}
 }
 
-// clean returns the first n characters of a text, on one line and without control characters.
+// clean returns the first n characters of a text, on one line.
 func clean(s string, n int) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, s)
+	s = column.OneLine(s)
 	if utf8.RuneCountInString(s) <= n {
 		return s
 	}

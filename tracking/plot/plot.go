@@ -78,35 +78,25 @@ func (s Series) Smoothed(weight float64) (Series, error) {
 // WritePNG draws the panels row by row in a grid under one title and one legend, and replaces the file at path
 // atomically. If columns is below 1, the number of panels determines it. The colours suit colour-blind readers.
 func WritePNG(path, title string, panels []Panel, columns int) error {
-	if err := checkPanels(panels); err != nil {
-		return fmt.Errorf("plot: %s: %w", path, err)
+	err := checkPanels(panels)
+	if err == nil {
+		err = durable.WriteFile(path, newFigure(title, panels, columns).encodePNG)
 	}
-	err := durable.WriteFile(path, newFigure(title, panels, columns).encodePNG)
 	if err != nil {
 		return fmt.Errorf("plot: %s: %w", path, err)
 	}
 	return nil
 }
 
-// maxPanels limits the size of the picture.
-const maxPanels = 256
-
 func checkPanels(panels []Panel) error {
 	if len(panels) == 0 {
 		return errors.New("there are no panels to draw")
 	}
-	if len(panels) > maxPanels {
-		return fmt.Errorf("%d panels are too many for one picture; want at most %d", len(panels), maxPanels)
-	}
 	for i, p := range panels {
 		for j, s := range p.Series {
-			if n := len(s.Low); n != len(s.High) || n > 0 && n != len(s.Y) {
-				return fmt.Errorf("panel %d (%q), series %d (%q): %d lower and %d upper bounds of %d values",
-					i, p.Title, j, s.Name, len(s.Low), len(s.High), len(s.Y))
-			}
-			if len(s.X) != len(s.Y) {
-				return fmt.Errorf("panel %d (%q), series %d (%q): %d x values and %d y values",
-					i, p.Title, j, s.Name, len(s.X), len(s.Y))
+			if n := len(s.Low); n != len(s.High) || n > 0 && n != len(s.Y) || len(s.X) != len(s.Y) {
+				return fmt.Errorf("panel %d (%q), series %d (%q): %d x values and %d y values, %d lower and %d upper "+
+					"bounds of %[6]d values", i, p.Title, j, s.Name, len(s.X), len(s.Y), len(s.Low), len(s.High))
 			}
 		}
 	}

@@ -82,7 +82,7 @@ func TestColoursFollowNames(t *testing.T) {
 		{Series: []Series{{Name: "a"}, {Name: "b"}}},
 		{Series: []Series{{Name: "b"}, {Name: "c"}, {Name: "a", Faint: true}, {Name: "a"}}},
 	}, 0)
-	must.Equal(t, "curves in the legend", 3, len(slices.Concat(f.legend...)))
+	must.Equal(t, "curves in the legend", 3, len(f.legend))
 	for series, want := range []color.Color{palette[1], palette[2], fade(palette[0], 0.25), palette[0]} {
 		must.Equal(t, fmt.Sprint("the colour of series ", series), want, f.style(&f.panels[1], series).Color)
 	}

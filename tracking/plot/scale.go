@@ -3,7 +3,6 @@ package plot
 import (
 	"cmp"
 	"math"
-	"slices"
 	"strconv"
 
 	"gonum.org/v1/plot"
@@ -43,22 +42,16 @@ func (s Scale) ticker(want int) plot.Ticker {
 func logTicks(lo, hi float64) []plot.Tick {
 	first, last := int(math.Floor(math.Log10(lo))), int(math.Ceil(math.Log10(hi)))
 	every := max(1, (last-first+7)/8)
-	for _, mantissas := range [][]int{{1}, {1, 2, 5}} {
+	for _, mantissas := range [][]float64{{1}, {1, 2, 5}} {
 		var list []plot.Tick
-		labels := 0
 		for e := first; e <= last; e++ {
-			for m := 1; m < 10; m++ {
-				tick := plot.Tick{Value: float64(m) * math.Pow(10, float64(e))}
-				if e%every == 0 && slices.Contains(mantissas, m) {
-					tick.Label = logLabel(tick.Value)
-				}
-				if tick.Value >= lo && tick.Value <= hi && (tick.Label != "" || every == 1) {
-					list = append(list, tick)
-					labels += min(1, len(tick.Label))
+			for _, m := range mantissas {
+				if v := m * math.Pow(10, float64(e)); e%every == 0 && v >= lo && v <= hi {
+					list = append(list, plot.Tick{Value: v, Label: logLabel(v)})
 				}
 			}
 		}
-		if labels >= 3 {
+		if len(list) >= 3 {
 			return list
 		}
 	}

@@ -63,12 +63,7 @@ func (p *bars) Bar(name string, total int64) tracking.Bar {
 		mpb.PrependDecorators(aligned(func(*terminalBar) string { return name })),
 		mpb.AppendDecorators(
 			aligned(func(b *terminalBar) string { return b.meter.percent() + " " }),
-			spaced(func(b *terminalBar) string {
-				if b.when != "" {
-					return b.when
-				}
-				return b.meter.left()
-			}),
+			spaced(func(b *terminalBar) string { return cmp.Or(b.when, b.meter.left()) }),
 			spaced(func(b *terminalBar) string { return b.meter.speed(b.opt.Unit) }),
 			spaced(func(b *terminalBar) string { return b.text }),
 		))
@@ -84,7 +79,7 @@ func (p *bars) Bar(name string, total int64) tracking.Bar {
 // barStyle uses block characters if the locale is UTF-8.
 func barStyle() mpb.BarStyleComposer {
 	locale := strings.ToLower(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG")))
-	if strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8") {
+	if strings.Contains(strings.ReplaceAll(locale, "-", ""), "utf8") {
 		return mpb.BarStyle().Lbound("▕").Filler("█").Tip("").Padding("░").Rbound("▏")
 	}
 	return mpb.BarStyle().Lbound("[").Filler("=").Tip(">").Padding(" ").Rbound("]")

@@ -3,6 +3,7 @@ package progress
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -95,11 +96,7 @@ func (b *lineBar) Finish(text string) {
 func (b *lineBar) write(when, text string) {
 	m := &b.meter
 	parts := []string{b.name + strings.Repeat(" ", b.p.width-column.Width(b.name)), m.percent(),
-		fmt.Sprintf("%d/%d", m.done, m.total)}
-	for _, part := range []string{m.speed(b.p.opt.Unit), when, column.OneLine(text)} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
+		fmt.Sprintf("%d/%d", m.done, m.total), m.speed(b.p.opt.Unit), when, column.OneLine(text)}
+	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
 	fmt.Fprintln(b.p.w, strings.Join(parts, "  "))
 }

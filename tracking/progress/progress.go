@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -53,10 +54,7 @@ func terminalWidth(w io.Writer) int {
 	if !ok || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(file.Fd())) {
 		return 0
 	}
-	width, _, err := term.GetSize(int(file.Fd()))
-	if err != nil {
-		return 0
-	}
+	width, _, _ := term.GetSize(int(file.Fd())) // 0 after an error
 	return width
 }
 
@@ -106,10 +104,7 @@ func (m *meter) speed(unit string) string {
 	if m.rate == 0 {
 		return ""
 	}
-	if unit != "" {
-		unit = " " + unit
-	}
-	return siNumber(m.rate) + unit + "/s"
+	return strings.TrimSpace(siNumber(m.rate)+" "+unit) + "/s"
 }
 
 func (m *meter) left() string {

@@ -7,14 +7,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
+	"unicode/utf8"
 
+	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -23,9 +27,15 @@ import (
 type delivery struct {
 	path, dir string
 	owner     string // the folder that gorl sync gets: dir or, of a member, the population's
-	saved     time.Time
-	// Lines are the ranges [from, to) of lines of tracking.ScalarsFile, in order.
-	Lines [][2]int64 `json:"lines"`
+	synced    bool   // YAML names the tracker, so that gorl sync can send what it misses
+	artefacts bool   // the tracker keeps them
+	at        int64  // the byte of tracking.ScalarsFile after the values that were taken
+
+	mu     sync.Mutex // of what follows
+	closed bool       // the record is not written any more
+	saved  time.Time
+	// Lines is [0, n): the first n lines of tracking.ScalarsFile were taken. Earlier versions wrote several ranges.
+	Lines [1][2]int64 `json:"lines"`
 	// Files are the artefacts by path within the run's folder, with their size and time of change.
 	Files map[string]string `json:"files,omitempty"`
 	// End is how the run ended: one of the constants, or empty if its process was killed.
@@ -41,73 +51,131 @@ const (
 // errUnfinished stands for the error that ended an earlier process.
 var errUnfinished = errors.New("the run has failed")
 
-// openDelivery returns the record of a tracker, and the number of lines of the run's file. Without that file the record
-// has no path, and is not saved.
-func openDelivery(name string, run Run) (*delivery, int64, error) {
-	written, err := os.ReadFile(filepath.Join(run.Dir, tracking.ScalarsFile))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, err
-	}
-	lines := int64(bytes.Count(written, []byte{'\n'}))
-	d := &delivery{dir: run.Dir, owner: run.Dir}
-	if err == nil {
-		d.path = filepath.Join(run.Dir, "sent-"+url.PathEscape(name)+".json")
-	}
+// openDelivery returns the record of a tracker. The run's file must exist.
+func openDelivery(t Tracker, run Run) (*delivery, error) {
+	d := &delivery{path: filepath.Join(run.Dir, "sent-"+url.PathEscape(t.Name)+".json"), dir: run.Dir, owner: run.Dir,
+		synced: t.settings != nil, Files: map[string]string{}}
+	d.artefacts, _ = t.Settings()["artifacts"].(bool)
 	if run.Group != "" {
 		d.owner = filepath.Dir(run.Dir)
 	}
-	if !run.Resumed {
-		return d, lines, nil
-	}
-	switch text, err := os.ReadFile(d.path); {
-	case err == nil:
-		if err := json.Unmarshal(text, d); err != nil {
-			return nil, 0, fmt.Errorf("%s: %w; remove it, and all values are sent again (%w)", d.path, err, ErrFinal)
+	if run.Resumed {
+		text, err := os.ReadFile(d.path)
+		if err == nil {
+			err = json.Unmarshal(text, d)
+		} else if errors.Is(err, fs.ErrNotExist) {
+			d.End, err = endCompleted, nil // the run did not have this tracker, which Send gives it
 		}
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, 0, err
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w; remove it, and all values are sent again (%w)", d.path, err, ErrFinal)
+		}
+	}
+	written, err := os.ReadFile(d.file())
+	if err != nil {
+		return nil, err
 	}
 	// Lines after the checkpoint of a resumed run are gone; the run writes them again.
-	for n := len(d.Lines); n > 0 && d.Lines[n-1][1] > lines; n = len(d.Lines) {
-		if d.Lines[n-1][1] = lines; d.Lines[n-1][0] >= lines {
-			d.Lines = d.Lines[:n-1]
+	sent := d.Lines[0][1]
+	if d.Lines[0][0] != 0 {
+		sent = 0
+	}
+	d.Lines[0] = [2]int64{}
+	for line := range bytes.Lines(written) {
+		if d.Lines[0][1] == sent {
+			break
+		}
+		d.at, d.Lines[0][1] = d.at+int64(len(line)), d.Lines[0][1]+1
+	}
+	return d, nil
+}
+
+// file returns the path of the run's values.
+func (d *delivery) file() string { return filepath.Join(d.dir, tracking.ScalarsFile) }
+
+// batch is about how many bytes of values, some 1000 of them, are delivered between two flushes.
+const batch = 1 << 17
+
+// pass gives a sink all values of the run's file that it has not taken, and returns their number. try calls Flush.
+func (d *delivery) pass(sink tracking.Sink, try func(flush func() error) error) (values int64, err error) {
+	file, err := os.Open(d.file())
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	for {
+		var scalars []tracking.Scalar
+		n, err := tracking.DecodeLines(io.NewSectionReader(file, d.at, batch),
+			func(s tracking.Scalar) { scalars = append(scalars, s) })
+		switch {
+		case len(scalars) == 0 && err != nil:
+			return values, fmt.Errorf("%s after byte %d: %w (%w)", d.file(), d.at, err, ErrFinal)
+		case len(scalars) == 0:
+			return values, nil
+		}
+		err = attempt(func() error {
+			for _, s := range scalars {
+				s.Step = cmp.Or(s.EnvSteps, s.Step)
+				deliver(sink, s)
+			}
+			return nil
+		})
+		if err == nil {
+			err = try(sink.Flush)
+		}
+		if err == nil {
+			values += int64(len(scalars))
+			err = d.taken(n, int64(len(scalars)))
+		}
+		if err != nil {
+			return values, err
 		}
 	}
-	return d, lines, nil
 }
 
-// add records that the lines [from, to) were taken.
-func (d *delivery) add(from, to int64) {
-	i := 0
-	for i < len(d.Lines) && d.Lines[i][1] < from {
-		i++
-	}
-	j := i
-	for ; j < len(d.Lines) && d.Lines[j][0] <= to; j++ {
-		from, to = min(from, d.Lines[j][0]), max(to, d.Lines[j][1])
-	}
-	d.Lines = append(d.Lines[:i:i], append([][2]int64{{from, to}}, d.Lines[j:]...)...)
-}
-
-// missing returns the ranges of lines that were not taken, and their number.
-func (d *delivery) missing(lines int64) (ranges [][2]int64, n int64) {
-	at := int64(0)
-	for _, taken := range append(d.Lines[:len(d.Lines):len(d.Lines)], [2]int64{lines, lines}) {
-		if taken[0] > at {
-			ranges, n = append(ranges, [2]int64{at, taken[0]}), n+taken[0]-at
-		}
-		at = taken[1]
-	}
-	return ranges, n
-}
-
-// save writes the record. Unless final is set it does so once per second at most.
-func (d *delivery) save(final bool) error {
-	if d.path == "" || !final && time.Since(d.saved) < time.Second {
+// taken records that the next values were taken, of so many bytes. It saves the record once per second at most.
+func (d *delivery) taken(size, values int64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.at, d.Lines[0][1] = d.at+size, d.Lines[0][1]+values
+	if d.closed || time.Since(d.saved) < time.Second {
 		return nil
 	}
 	d.saved = time.Now()
 	return writeRunFile(d.path, d)
+}
+
+// missing returns the number of values that were not taken.
+func (d *delivery) missing() (int64, error) {
+	written, err := os.ReadFile(d.file())
+	return int64(bytes.Count(written, []byte{'\n'})) - d.Lines[0][1], err
+}
+
+// close writes the record for the last time. missing says what the tracker has not taken, and what sends the rest. The
+// second call does nothing.
+func (d *delivery) close(ended error) (missing, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, nil
+	}
+	d.closed = true
+	d.ended(ended)
+	n, err := d.missing()
+	files := len(d.fresh())
+	err = errors.Join(err, writeRunFile(d.path, d))
+	if n == 0 && files == 0 {
+		return nil, err
+	}
+	text := fmt.Sprintf("it has not received %d of the run's %d values", n, n+d.Lines[0][1])
+	if files > 0 {
+		text += fmt.Sprintf(" and %d files", files)
+	}
+	for _, name := range []string{"run.yaml", "config.yaml"} { // of gorl train, and of gorl-pbt
+		if _, failed := os.Stat(filepath.Join(d.owner, name)); failed == nil && d.synced {
+			return fmt.Errorf("%s. To send them: gorl sync %s", text, process.QuoteWord(d.owner)), err
+		}
+	}
+	return fmt.Errorf("%s, which are in %s", text, d.dir), err
 }
 
 // ended sets how the run ended.
@@ -124,56 +192,51 @@ func (d *delivery) ended(err error) {
 
 // end returns how the run ended, as [Finisher] gets it.
 func (d *delivery) end() error {
-	switch d.End {
-	case endCompleted:
-		return nil
-	case endStopped:
-		return context.Canceled
+	known := map[string]error{endCompleted: nil, endStopped: context.Canceled}
+	if err, ok := known[d.End]; ok {
+		return err
 	}
 	return errUnfinished
 }
 
-// uploader is implemented by sinks that keep artefacts if their settings ask for them.
+// uploader is implemented by sinks that keep artefacts: files of the folder dir, given by their paths within it.
 type uploader interface {
-	uploads() bool
-	// upload keeps files of the folder dir, given by their paths within it.
 	upload(dir string, files []string) error
 }
 
-// artefacts are the files of a run that trackers keep: its best checkpoint and its films.
-var artefacts = []string{"checkpoints/best/*", "videos/*"}
-
-// upload gives a sink the artefacts that it has not kept, and returns them.
-func (d *delivery) upload(sink tracking.Sink) (map[string]string, error) {
-	u, ok := sink.(uploader)
-	if !ok || !u.uploads() {
-		return nil, nil
-	}
+// upload gives a sink the artefacts that it has not kept, and returns their number.
+func (d *delivery) upload(sink tracking.Sink) (int, error) {
 	files := d.fresh()
-	if len(files) == 0 {
-		return nil, nil
+	u, ok := sink.(uploader)
+	if !ok || len(files) == 0 {
+		return 0, nil
 	}
-	if err := u.upload(d.dir, slices.Sorted(maps.Keys(files))); err != nil {
-		return nil, fmt.Errorf("keeping artefacts: %w", err)
+	paths := slices.Sorted(maps.Keys(files))
+	for _, path := range paths {
+		if !utf8.ValidString(path) {
+			return 0, fmt.Errorf("keeping artefacts: the name %q is not UTF-8; rename the file", path)
+		}
 	}
-	return files, nil
-}
-
-// keep records that artefacts were kept.
-func (d *delivery) keep(files map[string]string) {
-	if d.Files == nil {
-		d.Files = map[string]string{}
+	if err := attempt(func() error { return u.upload(d.dir, paths) }); err != nil {
+		return 0, fmt.Errorf("keeping artefacts: %w", err)
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	maps.Copy(d.Files, files)
+	return len(files), nil
 }
 
-// fresh returns the artefacts that were not kept, as Files has them.
+// fresh returns the artefacts that are to be kept and were not, as Files has them: of the best checkpoint and of films.
 func (d *delivery) fresh() map[string]string {
-	files, dir := map[string]string{}, os.DirFS(cmp.Or(d.dir, "."))
-	for _, pattern := range artefacts {
-		found, _ := fs.Glob(dir, pattern) // the patterns are valid
-		for _, name := range found {
-			info, err := fs.Stat(dir, name)
+	files := map[string]string{}
+	if !d.artefacts {
+		return files
+	}
+	for _, folder := range []string{"checkpoints/best", "videos"} {
+		entries, _ := os.ReadDir(filepath.Join(d.dir, folder)) // without the folder there are none
+		for _, e := range entries {
+			name := folder + "/" + e.Name()
+			info, err := os.Stat(filepath.Join(d.dir, name))
 			if err != nil || !info.Mode().IsRegular() {
 				continue
 			}
@@ -190,59 +253,24 @@ func (d *delivery) fresh() map[string]string {
 // artefacts if the tracker's settings ask for them. It continues the tracker's own run, or begins one. It returns the
 // number of values and of files that were sent. After an error the next call sends the rest. The run must have ended.
 func Send(ctx context.Context, t Tracker, run Run) (values int64, files int, err error) {
-	path := filepath.Join(run.Dir, tracking.ScalarsFile)
-	scalars, err := tracking.ReadFile(path)
-	if err != nil && !errors.Is(err, tracking.ErrTruncated) {
-		return 0, 0, err
-	}
-	run.Resumed, run.late = true, true
-	d, lines, err := openDelivery(t.Name, run)
+	run.Resumed = true
+	d, err := openDelivery(t, run)
 	if err != nil {
 		return 0, 0, err
 	}
-	if _, err := os.Stat(d.path); errors.Is(err, fs.ErrNotExist) {
-		d.End = endCompleted // the run did not have this tracker
-	}
-	ranges, n := d.missing(min(lines, int64(len(scalars))))
-	fresh := d.fresh()
-	wants, _ := t.Settings()["artifacts"].(bool)
-	if n == 0 && (len(fresh) == 0 || !wants) {
-		return 0, 0, nil
+	if n, err := d.missing(); err != nil || n == 0 && len(d.fresh()) == 0 {
+		return 0, 0, err
 	}
 	var sink tracking.Sink
 	if err := attempt(func() (err error) { sink, err = t.Open(ctx, run); return err }); err != nil {
 		return 0, 0, err
 	}
-	err = attempt(func() error {
-		for _, r := range ranges {
-			for from := r[0]; from < r[1]; from += batch {
-				to := min(from+batch, r[1])
-				for _, s := range scalars[from:to] {
-					s.Step = cmp.Or(s.EnvSteps, s.Step)
-					deliver(sink, s)
-				}
-				if err := errors.Join(ctx.Err(), sink.Flush()); err != nil {
-					return err
-				}
-				d.add(from, to)
-				values += to - from
-				if err := d.save(false); err != nil {
-					return err
-				}
-			}
-		}
-		kept, err := d.upload(sink)
-		d.keep(kept)
-		files = len(kept)
-		return err
-	})
-	err = errors.Join(err, attempt(func() error {
-		if f, ok := sink.(Finisher); ok {
-			f.Finish(d.end())
-		}
-		return sink.Close()
-	}))
-	return values, files, errors.Join(err, d.save(true))
+	values, err = d.pass(sink, func(flush func() error) error { return errors.Join(ctx.Err(), attempt(flush)) })
+	if err == nil {
+		files, err = d.upload(sink)
+	}
+	err = errors.Join(err, finish(sink, d.end))
+	return values, files, errors.Join(err, writeRunFile(d.path, d))
 }
 
 // deliver gives a sink a scalar, with its time if the sink records times.

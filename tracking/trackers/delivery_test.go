@@ -107,9 +107,9 @@ func TestSend(t *testing.T) {
 func TestSendWholeRun(t *testing.T) {
 	srv := newServer(t)
 	run := Run{Name: "r", Dir: t.TempDir()}
-	record(t, tracker(&tracking.Memory{}, nil), run, 1, 3, func(int64) {})
+	record(t, tracker(&sink{ended: make(chan error, 1)}, nil), run, 1, 3, func(int64) {})
 	must.Do(t, os.WriteFile(filepath.Join(run.Dir, "sent-killed.json"),
-		[]byte(`{"lines": [[1, 3]], "end": ""}`), 0o600))
+		[]byte(`{"lines": [[0, 3], [4, 5]], "end": ""}`), 0o600))
 	// In this order, because both continue MLflow's run of the folder.
 	for _, x := range [][2]string{{"mlflow", "FINISHED"}, {"killed", "FAILED"}} {
 		name, want := x[0], x[1]
@@ -119,7 +119,7 @@ func TestSendWholeRun(t *testing.T) {
 		n, _, err := Send(t.Context(), tracker, run)
 		must.Not(t, err != nil || int(n) != len(srv.metrics) || srv.statuses[len(srv.statuses)-1] != want,
 			"%s: %d values, the server has %d, %v, %v", name, n, len(srv.metrics), srv.statuses, err)
-		must.Not(t, name == "killed" && fmt.Sprint(srv.sentSteps()) != "[1 3]", "steps %v of values 0, 3, 4 and 5",
+		must.Not(t, name == "killed" && fmt.Sprint(srv.sentSteps()) != "[3]", "steps %v of values 3, 4 and 5",
 			srv.sentSteps())
 	}
 }
@@ -152,4 +152,7 @@ func TestArtifacts(t *testing.T) {
 		n, files, err := Send(t.Context(), tracker, run)
 		must.Not(t, n != 0 || files != want || err != nil, "call %d sends %d values and %d files, %v", i, n, files, err)
 	}
+	write("videos/\xff.gif", "film")
+	_, _, err := Send(t.Context(), tracker, run)
+	must.Refuse(t, err, `the name "videos/\xff.gif" is not UTF-8; rename`)
 }

@@ -3,6 +3,7 @@ package trackers_test
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/trackers"
@@ -22,10 +23,17 @@ func ExampleStart() {
 		fmt.Println("run", run.Name)
 		return printer{}, nil
 	}}
-	sinks := trackers.Start([]trackers.Tracker{mine}, trackers.Run{Name: "walker"},
+	dir, _ := os.MkdirTemp("", "walker")
+	defer os.RemoveAll(dir)
+	files, err := tracking.OpenRun(dir, tracking.Options{})
+	if err != nil {
+		panic(err)
+	}
+	sinks := trackers.Start([]trackers.Tracker{mine}, trackers.Run{Name: "walker", Dir: dir},
 		func(err error) { fmt.Println(err) })
-	sinks.Scalar("Loss / Policy loss", 1600, -0.0125)
-	_ = sinks.Close() // it returns no error: a tracker that fails is told by the function above
+	all := tracking.Multi(files, sinks)
+	all.Scalar("Loss / Policy loss", 1600, -0.0125)
+	_ = all.Close() // the function above receives errors of trackers
 	// Output:
 	// run walker
 	// 1600 Loss / Policy loss -0.0125

@@ -124,7 +124,6 @@ type mlflow struct {
 	mlflowServer
 	run    mlflowRun
 	status string
-	keeps  bool // artefacts
 	names  names
 	// parameters and metrics have not been sent.
 	parameters []keyValue
@@ -146,8 +145,7 @@ type keyValue struct {
 func openMLflow(ctx context.Context, run Run, s MLflowSettings) (sink tracking.Sink, err error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	client := http.Client{Timeout: 10 * time.Second, Transport: transport}
-	m := &mlflow{mlflowServer: mlflowServer{ctx: ctx, client: client, uri: s.uri()}, status: "FINISHED",
-		keeps: s.Artifacts}
+	m := &mlflow{mlflowServer: mlflowServer{ctx: ctx, client: client, uri: s.uri()}, status: "FINISHED"}
 	defer func() {
 		if err != nil {
 			m.client.CloseIdleConnections()
@@ -227,15 +225,14 @@ func (m *mlflow) experiment(name string) (string, error) {
 		}
 		return found.Experiment.ID, nil
 	}
-	var refused *refusal
-	if !errors.As(err, &refused) || refused.Code != "RESOURCE_DOES_NOT_EXIST" {
+	if refused, ok := errors.AsType[*refusal](err); !ok || refused.Code != "RESOURCE_DOES_NOT_EXIST" {
 		return "", err
 	}
 	var made struct {
 		ID string `json:"experiment_id"`
 	}
 	err = m.call("experiments/create", map[string]any{"name": name}, &made)
-	if errors.As(err, &refused) && refused.Code == "RESOURCE_ALREADY_EXISTS" { // another run was faster
+	if r, ok := errors.AsType[*refusal](err); ok && r.Code == "RESOURCE_ALREADY_EXISTS" { // another run was faster
 		err = m.get("experiments/get-by-name", url.Values{"experiment_name": {name}}, &found)
 		made.ID = found.Experiment.ID
 	}
@@ -312,8 +309,6 @@ func (m *mlflow) Flush() error {
 func (m *mlflow) logBatch(kind string, values any) error {
 	return m.call("runs/log-batch", map[string]any{"run_id": m.run.RunID, kind: values}, nil)
 }
-
-func (m *mlflow) uploads() bool { return m.keeps }
 
 // upload sends files to the run's artifacts, through the server.
 func (m *mlflow) upload(dir string, files []string) error {

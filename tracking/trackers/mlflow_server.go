@@ -27,7 +27,7 @@ func (m *mlflowServer) call(method string, request, answer any) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w (%w)", method, err, ErrFinal)
 	}
-	return m.send(http.MethodPost, method, bytes.NewReader(body), answer)
+	return m.send(http.MethodPost, "mlflow/"+method, bytes.NewReader(body), answer)
 }
 
 // put sends a file to the server's artifacts.
@@ -38,12 +38,12 @@ func (m *mlflowServer) put(place, path string) error {
 	}
 	long := *m
 	long.client.Timeout = 0 // the context limits it
-	return long.send(http.MethodPut, "../mlflow-artifacts/artifacts"+place, bytes.NewReader(body), nil)
+	return long.send(http.MethodPut, "mlflow-artifacts/artifacts"+place, bytes.NewReader(body), nil)
 }
 
 // get sends a request whose query is in the address.
 func (m *mlflowServer) get(method string, query url.Values, answer any) error {
-	return m.send(http.MethodGet, method+"?"+query.Encode(), nil, answer)
+	return m.send(http.MethodGet, "mlflow/"+method+"?"+query.Encode(), nil, answer)
 }
 
 // refusal is an answer other than 200 OK.
@@ -62,18 +62,13 @@ func (r *refusal) Error() string {
 
 // send sends a request. A refusal of the request itself is final.
 func (m *mlflowServer) send(verb, method string, body io.Reader, answer any) error {
-	target := string(m.uri) + "/api/2.0/mlflow/" + method
-	if artifact, ok := strings.CutPrefix(method, "../"); ok {
-		target = string(m.uri) + "/api/2.0/" + artifact
-	}
-	request, err := http.NewRequestWithContext(m.ctx, verb, target, body)
+	request, err := http.NewRequestWithContext(m.ctx, verb, string(m.uri)+"/api/2.0/"+method, body)
 	if err != nil {
 		return fmt.Errorf("%w (%w)", err, ErrFinal)
 	}
+	request.Header.Set("Content-Type", "application/json")
 	if verb == http.MethodPut {
 		request.Header.Set("Content-Type", "application/octet-stream")
-	} else {
-		request.Header.Set("Content-Type", "application/json")
 	}
 	user, token := os.Getenv("MLFLOW_TRACKING_USERNAME"), os.Getenv("MLFLOW_TRACKING_TOKEN")
 	switch {
@@ -100,16 +95,13 @@ func (m *mlflowServer) send(verb, method string, body io.Reader, answer any) err
 		}
 		return nil
 	}
-	refused := &refusal{}
-	if json.Unmarshal(text, refused) != nil {
-		refused = &refusal{}
-	}
-	refused.Status = response.Status
+	refused := &refusal{Status: response.Status}
+	_ = json.Unmarshal(text, refused) // other servers, such as proxies, answer in HTML
 	switch code := response.StatusCode; {
 	case code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= 500:
 		return refused
 	// the caller creates it
-	case refused.Code == "RESOURCE_DOES_NOT_EXIST" && strings.HasPrefix(method, "experiments/"):
+	case refused.Code == "RESOURCE_DOES_NOT_EXIST" && strings.HasPrefix(method, "mlflow/experiments/"):
 		return refused
 	}
 	return fmt.Errorf("%w (%w)", refused, ErrFinal)

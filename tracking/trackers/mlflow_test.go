@@ -106,7 +106,7 @@ func TestMLflowIsNotThere(t *testing.T) {
 			return true
 		}
 		var w warnings
-		s := start([]Tracker{mlflowOf(t, srv.URL)}, Run{Dir: t.TempDir()}, w.warn, c.waits)
+		s, _ := begin(t, mlflowOf(t, srv.URL), Run{}, &w, c.waits)
 		s.Scalar("a", 1, 1)
 		<-asked
 		must.Do(t, s.Close())
@@ -132,10 +132,10 @@ func TestMLflowSends(t *testing.T) {
 	var w warnings
 	run := Run{Dir: t.TempDir(), Config: map[string]any{
 		"agent": map[string]any{"rates": []any{1e-3, "x"}, "none": nil}}}
-	s := start([]Tracker{mlflowOf(t, srv.URL+"/")}, run, w.warn, eager)
+	s, sinks := begin(t, mlflowOf(t, srv.URL+"/"), run, &w, eager)
 	s.Scalar("Total reward (mean)", 1, math.NaN())
 	s.Scalar("Total reward mean", 1, math.Inf(-1))
-	s.Finish(fmt.Errorf("stopped: %w", context.Canceled))
+	sinks.Finish(fmt.Errorf("stopped: %w", context.Canceled))
 	_ = s.Close()
 	w.are(t)
 	must.Equal(t, "parameters", `[{agent.none null} {agent.rates [0.001,"x"]}]`, fmt.Sprint(srv.params))

@@ -41,11 +41,13 @@ var configuration = map[string]any{"seed": 3, "agent": map[string]any{"class": "
 // track writes a run with a tracker. Nothing may be warned of.
 func track(t *testing.T, tracker trackers.Tracker, run trackers.Run, scalars []tracking.Scalar, ended error) {
 	t.Helper()
-	s := trackers.Start([]trackers.Tracker{tracker}, run, func(err error) { t.Error(err) })
+	files := must.Get(tracking.OpenRun(run.Dir, tracking.Options{}))(t)
+	sinks := trackers.Start([]trackers.Tracker{tracker}, run, func(err error) { t.Error(err) })
+	s := tracking.Multi(files, sinks)
 	for _, x := range scalars {
 		s.Scalar(x.Tag, x.Step, x.Value)
 	}
-	s.Finish(ended)
+	sinks.Finish(ended)
 	must.Do(t, s.Close())
 }
 

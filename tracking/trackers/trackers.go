@@ -4,12 +4,11 @@
 //	trainer:
 //	  trackers: [wandb, {mlflow: {tracking_uri: "http://localhost:5000", experiment_name: walker}}]
 //
-// A tracker never stops or slows training. [Start] gives each a queue and a goroutine. Values wait while the tracker is
-// not available; if more than 65 536 wait, the oldest are dropped. Failed calls are repeated after pauses that grow to
-// five minutes. The first failure is reported once. The files in the run's folder always have all values.
+// A tracker never stops or slows training. [Start] gives each a goroutine, which reads the values from the run's file.
+// Failed calls are repeated after pauses that grow to five minutes. The first failure is reported once.
 //
-// trackers.go is the registry, queue.go the queue. wandb.go with wandb_child.py, and mlflow.go with mlflow_server.go,
-// are the two trackers.
+// trackers.go is the registry, feed.go the goroutine, delivery.go what it has delivered. wandb.go with wandb_child.py,
+// and mlflow.go with mlflow_server.go, are the two trackers.
 package trackers
 
 import (
@@ -31,20 +30,16 @@ var ErrFinal = errors.New("it is not tried again")
 
 // Run describes a run to a tracker.
 type Run struct {
-	// Name is the name of the run's folder. Dir is its path. The folder exists.
+	// Name is the name of the run's folder. Dir is its path. The folder has [tracking.ScalarsFile], whose values the
+	// trackers get, with environment steps if the file has them.
 	Name, Dir string
 	// Group is the name of the population if the run is a member of one, or of the folder of several runs. The folder
 	// of a member is in the population's.
 	Group string
 	// Config is the run's configuration as plain values: mappings, lists, texts, numbers.
 	Config map[string]any
-	// StepsPerTimestep is the number of environment steps in a timestep: the number of environments of all ranks.
-	// Trackers get environment steps: what Scalar gets, times StepsPerTimestep. 0 means 1.
-	StepsPerTimestep int64
 	// Resumed is true if the run in the folder continues. The tracker then continues its own run, if there is one.
 	Resumed bool
-
-	late bool // Send continues the run
 }
 
 // Tracker opens a sink for a run. [WandB], [MLflow] and YAML make trackers. Your own is Tracker{Name: "mine", Open:

@@ -108,8 +108,6 @@ type wandb struct {
 	child    *wandbChild // nil if there is none
 	rows     []wandbRow  // that no child has taken
 	exitCode int
-	keeps    bool  // artefacts
-	late     bool  // the rows may be of steps that the run has passed
 	last     int64 // the step of the last row
 }
 
@@ -121,8 +119,7 @@ type wandbRow struct {
 }
 
 func openWandB(ctx context.Context, run Run, s WandBSettings) (tracking.Sink, error) {
-	w := &wandb{ctx: ctx, python: cmp.Or(s.Python, "python3"), file: filepath.Join(run.Dir, wandbFile),
-		keeps: s.Artifacts, late: run.late}
+	w := &wandb{ctx: ctx, python: cmp.Or(s.Python, "python3"), file: filepath.Join(run.Dir, wandbFile)}
 	if run.Resumed {
 		text, err := os.ReadFile(w.file)
 		if err == nil {
@@ -200,8 +197,6 @@ func (w *wandb) scalar(s tracking.Scalar) {
 	w.last = s.Step
 }
 
-func (w *wandb) uploads() bool { return w.keeps }
-
 func (w *wandb) upload(dir string, files []string) error {
 	if w.child == nil {
 		return errors.New("its Python process is gone")
@@ -224,7 +219,7 @@ func (w *wandb) Flush() error {
 	if len(w.rows) == 0 {
 		return nil
 	}
-	if _, err := w.child.ask(map[string]any{"rows": w.rows, "late": w.late}, wandbTake); err != nil {
+	if _, err := w.child.ask(map[string]any{"rows": w.rows}, wandbTake); err != nil {
 		w.child.end()
 		w.child = nil
 		return err
@@ -316,10 +311,8 @@ func (c *wandbChild) ask(message any, limit time.Duration) (wandbAnswer, error) 
 	switch {
 	case err != nil:
 		c.end()
-		lines := strings.Split(strings.TrimSpace(strings.Join(c.printed.Lines(), "\n")), "\n")
-		said := strings.Join(lines[max(0, len(lines)-5):], "\n")
-		return answer, fmt.Errorf("its Python process is gone (%v)%s", c.command.ProcessState,
-			strings.TrimSuffix(": "+said, ": "))
+		return answer, fmt.Errorf("its Python process is gone (%v). The end of what it printed: %s",
+			c.command.ProcessState, strings.TrimSpace(strings.Join(c.printed.Lines(), "\n")))
 	case answer.Error != "":
 		return answer, errors.New(answer.Error)
 	case answer.Final != "":

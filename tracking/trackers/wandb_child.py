@@ -79,10 +79,8 @@ def main():
             return
         for row in message["rows"]:
             values = {tag: float(value) for tag, value in row["values"].items()}
-            # wandb drops values of steps that it has passed, such as those that a run's folder sends later
-            late = message["late"] and row["step"] < run.step
             values |= {"global_step": row["step"], "_timestamp": row["time"]}
-            run.log(values, step=None if late else row["step"])
+            run.log(values, step=row["step"])
         reply()
     run.finish(exit_code=1)
 

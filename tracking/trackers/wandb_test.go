@@ -33,11 +33,10 @@ func wandbOf(t *testing.T, python string) Tracker {
 func TestWandBMissing(t *testing.T) {
 	noGoroutines(t)
 	var w warnings
-	s := start([]Tracker{wandbOf(t, python(t, `raise ImportError("no package")`))}, Run{Dir: t.TempDir()}, w.warn,
-		eager)
+	s, sinks := begin(t, wandbOf(t, python(t, `raise ImportError("no package")`)), Run{}, &w, eager)
 	s.Scalar("a", 1, 1)
 	_ = s.Flush()
-	<-s.queues[0].done // no second attempt is made
+	<-sinks.feeds[0].done // no second attempt is made
 	_ = s.Close()
 	w.are(t, "tracker wandb ... pip install wandb", "not received 1 of the run's 1 values")
 }
@@ -92,7 +91,7 @@ func TestWandBDies(t *testing.T) {
 	t.Setenv("GORL_TEST_LOG", log)
 	run := Run{Name: "r", Group: "crew", Dir: t.TempDir()}
 	var w warnings
-	s := start([]Tracker{wandbOf(t, python(t, dying))}, run, w.warn, eager)
+	s, _ := begin(t, wandbOf(t, python(t, dying)), run, &w, eager)
 	for step := int64(1); step <= 3; step++ {
 		s.Scalar("a", step, float64(step)/4)
 		s.Scalar("b", step, float64(step))
@@ -108,7 +107,7 @@ func TestWandBDies(t *testing.T) {
 	for !strings.Contains(said(), "'global_step': 3") { // before the run ends, which gives it only one more attempt
 	}
 	_ = s.Close()
-	w.are(t, "tracker wandb ... killed): 2\n3\n4\n5\n6")
+	w.are(t, "tracker wandb ... killed). The end of what it printed: 1\n2\n3\n4\n5\n6")
 	const row = "{'a': 0.25, 'b': 1.0, 'global_step': 1}\n"
 	want := "init walker crew offline allow True\n" + row + "killed\ninit walker crew offline allow True\n" + row +
 		"{'a': 0.5, 'b': 2.0, 'global_step': 2}\n{'a': 0.75, 'b': 3.0, 'global_step': 3}\nfinish 0\n"

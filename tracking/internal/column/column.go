@@ -17,10 +17,10 @@ var widths = func() *runewidth.Condition {
 	return c
 }()
 
-// OneLine replaces control characters and line breaks, which would move the cursor, by spaces.
+// OneLine replaces control characters, format characters and line breaks, which would move the cursor, by spaces.
 func OneLine(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+		if unicode.In(r, unicode.Cc, unicode.Cf) || r == '\u2028' || r == '\u2029' {
 			return ' '
 		}
 		return r
