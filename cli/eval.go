@@ -145,7 +145,7 @@ func (f *evalFlags) play(ctx context.Context, target string) (saved *savedRun, r
 	defer func() { err = errors.Join(err, env.Close()) }()
 	recorded := &recording{}
 	if f.record != "" {
-		if recorded, err = newRecording(env, f.fps); err != nil {
+		if recorded, err = newRecording(env, f.record, f.fps); err != nil {
 			return nil, result, commandline.Usagef("--record: %w", err)
 		}
 		env = recorded

@@ -30,18 +30,19 @@ type recording struct {
 	renderer envs.Renderer
 	every    int     // steps from one picture to the next
 	fps      float64 // pictures a second
+	thins    bool    // a PNG shows few pictures of the whole episode
 	steps    int
 	pictures []image.Image
 	over     bool
 }
 
-// newRecording returns env with a recording of fps pictures a second, one a step. 0 films in real time.
-func newRecording(env envs.Env, fps float64) (*recording, error) {
+// newRecording returns env with a recording for a file of fps pictures a second, one a step. 0 films in real time.
+func newRecording(env envs.Env, path string, fps float64) (*recording, error) {
 	renderer, ok := envs.As[envs.Renderer](env)
 	if !ok {
 		return nil, fmt.Errorf("the environment cannot draw itself")
 	}
-	r := &recording{Env: env, renderer: renderer, every: 1, fps: fps}
+	r := &recording{Env: env, renderer: renderer, every: 1, fps: fps, thins: isKind(path, ".png")}
 	if fps == 0 {
 		r.every, r.fps = film.Pace(envs.StepDuration(env))
 	}
@@ -73,6 +74,13 @@ func (r *recording) Step(actions []float32) (*envs.Step, error) {
 
 // take takes a picture if one is due.
 func (r *recording) take() error {
+	if r.thins && !r.over && len(r.pictures) == 2*strip {
+		r.every *= 2
+		for i := range strip {
+			r.pictures[i] = r.pictures[2*i]
+		}
+		r.pictures = r.pictures[:strip]
+	}
 	if r.over || r.steps%r.every != 0 || len(r.pictures) == maxPictures {
 		return nil
 	}

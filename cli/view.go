@@ -153,13 +153,14 @@ func (f *viewFlags) run(ctx context.Context, args []string) (err error) {
 	}
 	if saved != nil {
 		p := &playing{flags: &f.evalFlags, run: saved, env: env}
-		if f.follow {
-			p.dir = args[0]
-		}
 		if err := p.load(saved.Saved); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, p.Close()) }()
+		if f.follow {
+			p.newer = make(chan *checkpoint.Saved)
+			go p.follow(ctx, args[0], saved.Path)
+		}
 		cfg.Act, cfg.Figures = p.Act, p.Figures
 	}
 	v, err := view.New(cfg)
@@ -202,20 +203,20 @@ type playing struct {
 	run   *savedRun // with the present checkpoint
 	env   envs.Env
 	agent agents.Agent
-	// dir is a run's folder whose newest checkpoint is played, or "". looked is when it was last searched.
-	dir    string
-	looked time.Time
+	// newer receives the checkpoints that training has written since. It is nil unless the run is followed.
+	newer chan *checkpoint.Saved
 }
 
-// load makes the agent of a checkpoint and closes the earlier agent.
+// load makes the agent of a checkpoint and closes the earlier agent. After an error the earlier one plays on.
 func (p *playing) load(saved *checkpoint.Saved) error {
-	p.run.Saved, p.looked = saved, time.Now()
-	trainer, err := p.flags.player(p.env, p.run)
+	run := *p.run
+	run.Saved = saved
+	trainer, err := p.flags.player(p.env, &run)
 	if err != nil {
 		return err
 	}
 	err = p.Close()
-	p.agent = trainer.Agent()
+	p.run, p.agent = &run, trainer.Agent()
 	p.agent.SetTraining(false)
 	if s, ok := agents.As[agents.Stochastic](p.agent); ok {
 		s.SetStochastic(p.flags.stochastic)
@@ -233,13 +234,16 @@ func (p *playing) Close() error {
 
 // Act returns the actions for a step, of a newer checkpoint if there is one.
 func (p *playing) Act(step *envs.Step) ([]float32, error) {
-	saved := p.newer()
-	if saved != nil {
-		if err := p.load(saved); err != nil {
-			return nil, err
+	fresh := false
+	select {
+	case saved := <-p.newer:
+		err := p.load(saved)
+		if fresh = err == nil; !fresh {
+			p.flags.note(fmt.Sprintf("%v; the earlier checkpoint plays on", err))
 		}
+	default:
 	}
-	if step.Rewards != nil && saved == nil {
+	if step.Rewards != nil && !fresh {
 		if err := p.agent.Record(trainers.Transition(step)); err != nil { // episodes that ended reset memories
 			return nil, err
 		}
@@ -262,25 +266,33 @@ func (p *playing) Figures(step *envs.Step) (map[string]float64, error) {
 		}
 		figures["style reward"] = float64(rewards[0])
 	}
-	if p.dir != "" {
+	if p.newer != nil {
 		figures["checkpoint"] = float64(p.run.Manifest.Step)
 	}
 	return figures, nil
 }
 
-// newer returns the newest checkpoint of the folder if it is another than the present one, or nil. A checkpoint that
-// cannot be read is tried again: training may have replaced it.
-func (p *playing) newer() *checkpoint.Saved {
-	if p.dir == "" || time.Since(p.looked) < followEvery {
-		return nil
-	}
-	p.looked = time.Now()
-	if now, err := newestIn(p.dir); err == nil && now != p.run.Path {
+// follow passes newer checkpoints of a run's folder to Act until the context ends. It reads them while Act goes on. A
+// checkpoint that cannot be read is tried again: training may have replaced it.
+func (p *playing) follow(ctx context.Context, dir, playing string) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(followEvery):
+		}
+		now, err := newestIn(dir)
+		if err != nil || now == playing {
+			continue
+		}
 		if saved, err := checkpoint.Load(now); err == nil {
-			return saved
+			select {
+			case <-ctx.Done():
+			case p.newer <- saved:
+				playing = now
+			}
 		}
 	}
-	return nil
 }
 
 // newestIn returns the path of the newest checkpoint of a run's folder; of another folder, such as a population's, that
