@@ -1,18 +1,18 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"image"
-	"image/draw"
+	"image/png"
 	"io"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
@@ -147,10 +147,6 @@ func saveMP4(ctx context.Context, path string, pictures []image.Image, fps float
 	if err != nil {
 		return err
 	}
-	if len(pictures) == 0 {
-		return errors.New("a film without pictures")
-	}
-	size := pictures[0].Bounds().Size()
 	folder, err := os.MkdirTemp("", "gorl-film") // an MP4 is not written from its beginning to its end
 	if err != nil {
 		return err
@@ -158,41 +154,25 @@ func saveMP4(ctx context.Context, path string, pictures []image.Image, fps float
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	made := filepath.Join(folder, "film.mp4")
 	cmd := exec.CommandContext(ctx, program, "-hide_banner", "-loglevel", "error",
-		"-f", "rawvideo", "-pixel_format", "rgba", "-video_size", fmt.Sprintf("%dx%d", size.X, size.Y),
-		"-framerate", fmt.Sprint(fps), "-i", "pipe:0",
+		"-f", "image2pipe", "-framerate", fmt.Sprint(fps), "-c:v", "png", "-i", "pipe:0",
 		"-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2:color=white", "-pix_fmt", "yuv420p", "-movflags", "+faststart", made)
-	var said strings.Builder
-	cmd.Stderr = &said
-	frames, err := cmd.StdinPipe()
+	frames, feed := io.Pipe()
+	cmd.Stdin = frames
+	go func() {
+		var err error
+		for _, picture := range pictures {
+			err = cmp.Or(err, (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(feed, picture))
+		}
+		_ = feed.CloseWithError(err)
+	}()
+	said, err := cmd.CombinedOutput()
+	_ = frames.Close() // which ends the goroutine if ffmpeg has not read everything
+	if err != nil {
+		return fmt.Errorf("ffmpeg: %w: %s", err, bytes.TrimSpace(said))
+	}
+	film, err := os.ReadFile(made)
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("starting ffmpeg: %w", err)
-	}
-	fed := feed(frames, pictures, size)
-	if err := cmd.Wait(); err != nil { // which says more than that the pipe is broken
-		return fmt.Errorf("ffmpeg: %w: %s", err, strings.TrimSpace(said.String()))
-	}
-	film, err := os.ReadFile(made)
-	if err := cmp.Or(fed, err); err != nil {
-		return err
-	}
 	return writeFile(path, film)
-}
-
-// feed writes pictures as raw RGBA, and closes the pipe.
-func feed(to io.WriteCloser, pictures []image.Image, size image.Point) (err error) {
-	defer func() { err = errors.Join(err, to.Close()) }()
-	raw := image.NewRGBA(image.Rectangle{Max: size})
-	for i, picture := range pictures {
-		if b := picture.Bounds(); b.Size() != size {
-			return fmt.Errorf("picture %d is of %v, the first of %v", i, b.Size(), size)
-		}
-		draw.Draw(raw, raw.Rect, picture, picture.Bounds().Min, draw.Src)
-		if _, err := to.Write(raw.Pix); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -76,9 +76,8 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.console, f.isaac.assignments = consoleOf(cmd), args
 			err := f.run(cmd.Context())
-			var usage *commandline.UsageError
-			if f.source != nil && errors.As(err, &usage) { // with the file and the line of the setting
-				err = wrong(f.source.Explain(err))
+			if _, usage := errors.AsType[*commandline.UsageError](err); usage && f.source != nil {
+				return wrong(f.source.Explain(err)) // with the file and the line of the setting
 			}
 			return err
 		},
@@ -286,8 +285,7 @@ func (f *trainFlags) readAny(path string) (c runfile.Sections, err error) {
 
 // wrong turns an error of a configuration into a wrong use.
 func wrong(err error) error {
-	var usage *commandline.UsageError
-	if err == nil || errors.As(err, &usage) {
+	if _, usage := errors.AsType[*commandline.UsageError](err); usage || err == nil {
 		return err
 	}
 	return commandline.Usagef("%w", err)
@@ -295,9 +293,8 @@ func wrong(err error) error {
 
 // blame is wrong for errors of settings and of sizes that no memory can hold. It returns other errors as they are.
 func blame(err error) error {
-	var setting *config.Error
-	var size *capacity.Error
-	if errors.As(err, &setting) || errors.As(err, &size) {
+	_, setting := errors.AsType[*config.Error](err)
+	if _, size := errors.AsType[*capacity.Error](err); size || setting {
 		return wrong(err)
 	}
 	return err

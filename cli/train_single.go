@@ -42,12 +42,12 @@ func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place di
 		}
 		err = t.leave(own.trainSingle(ctx, c, t))
 	}
-	var stopped *commandline.StoppedError
-	var peer *distributed.PeerError
+	_, stopped := errors.AsType[*commandline.StoppedError](err)
+	_, peer := errors.AsType[*distributed.PeerError](err)
 	switch {
-	case errors.As(err, &stopped) && t.group.Rank() > 0:
+	case stopped && t.group.Rank() > 0:
 		return &commandline.StatusError{Status: commandline.Stopped}
-	case !errors.As(err, &stopped) && errors.As(err, &peer): // the launcher is to blame the other rank
+	case peer && !stopped: // the launcher is to blame the other rank
 		fmt.Fprintf(f.stderr, "%s: %v\n", program, err)
 		return &commandline.StatusError{Status: launch.StatusPeer}
 	}
