@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,7 +53,6 @@ gains, default pose, action scales, observation terms, rates (docs/deploying.md)
 A user's own model without a description cannot be exported.`,
 		Example: `
 gorl export runs/cartpole cartpole.onnx
-gorl export --doc "CartPole, 500 of 500" --metadata task=CartPole-v1 runs/cartpole cartpole.onnx
 gorl export --member 2 runs/group/checkpoints/agent_2048 third.onnx
 gorl export runs/cartpole cartpole.safetensors`,
 		Args: commandline.Arguments(2, 2, "a checkpoint, or the folder of a run, and the file to write"),
@@ -62,19 +60,12 @@ gorl export runs/cartpole cartpole.safetensors`,
 	which := c.Flags().String("checkpoint", "best",
 		"which of the run's `checkpoints`: best, latest, a timestep or a file")
 	member := c.Flags().String("member", "", "`name` or number (from 0) of an agent in the checkpoint of several")
-	name := c.Flags().String("name", "", "`name` of the model's graph (default \"policy\")")
-	doc := c.Flags().String("doc", "", "`text` for people, in the model")
-	metadata := c.Flags().StringToString("metadata", nil,
-		"further `key=value` pairs for the model's metadata (may be repeated)")
 	force := c.Flags().BoolP("force", "f", false, "replace OUT if it exists")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		out := args[1]
 		format := filepath.Ext(out)
-		switch {
-		case format != ".onnx" && format != ".safetensors" && format != ".xml":
+		if format != ".onnx" && format != ".safetensors" && format != ".xml" {
 			return commandline.Usagef("OUT is %s: want a name that ends in .onnx, .safetensors or .xml", out)
-		case format != ".onnx" && (*name != "" || *doc != "" || len(*metadata) > 0):
-			return commandline.Usagef("--name, --doc and --metadata are for .onnx")
 		}
 		if err := cmp.Or(vacant(out, *force), spoils(out)); err != nil {
 			return err
@@ -97,19 +88,16 @@ gorl export runs/cartpole cartpole.safetensors`,
 		if err != nil {
 			return err
 		}
-		texts := map[string]string{}
-		if run != "" {
-			texts["run_path"] = run
-		}
-		maps.Copy(texts, *metadata)
 		if err := os.MkdirAll(filepath.Dir(out), 0o777); err != nil {
 			return err
 		}
 		write := p.WriteFile
 		if format == ".onnx" {
-			write = func(path string) error {
-				return onnx.WriteFile(path, p, onnx.Options{Name: *name, Doc: *doc, Metadata: texts})
+			o := onnx.Options{}
+			if run != "" {
+				o.Metadata = map[string]string{"run_path": run}
 			}
+			write = func(path string) error { return onnx.WriteFile(path, p, o) }
 		}
 		if err := write(out); err != nil {
 			return err

@@ -39,7 +39,7 @@ Checkpoints are compared with the SHA-256 in their manifests. If one is damaged,
 exit status is 1. Pickles in .pt files are not executed.`,
 		Example: `
 gorl inspect runs/cartpole
-gorl inspect --tensors=false runs/cartpole/checkpoints/agent_2048
+gorl inspect --key '' runs/cartpole/checkpoints/agent_2048    # no tensors
 gorl inspect --stats --key 'policy/*' runs/cartpole
 gorl inspect --json runs/cartpole | jq .checkpoint.trainer.metrics
 gorl inspect agent_20000.pt                    # of skrl
@@ -49,7 +49,6 @@ gorl inspect g1.xml --config g1.yaml --image g1.png`,
 			"a checkpoint, a clip, a model, or the folder of a run or of a population"),
 	}
 	asJSON := c.Flags().Bool("json", false, "print one JSON object for each PATH")
-	tensors := c.Flags().Bool("tensors", true, "list the tensors")
 	stats := c.Flags().Bool("stats", false, "show the least, mean and greatest value of each tensor")
 	keys := c.Flags().StringArrayP("key", "k", nil,
 		"list only tensors whose names match this `pattern`, with * for anything (may be repeated)")
@@ -85,9 +84,6 @@ gorl inspect g1.xml --config g1.yaml --image g1.png`,
 				}
 			}
 			if *asJSON {
-				if !*tensors && r.Checkpoint != nil {
-					r.Checkpoint.Tensors = nil
-				}
 				if err := writeJSON(cmd.OutOrStdout(), r); err != nil {
 					return fmt.Errorf("%s: %w", path, err)
 				}
@@ -96,7 +92,7 @@ gorl inspect g1.xml --config g1.yaml --image g1.png`,
 			if i > 0 {
 				fmt.Fprintln(cmd.OutOrStdout())
 			}
-			if err := inspection.Write(cmd.OutOrStdout(), r, *tensors); err != nil {
+			if err := inspection.Write(cmd.OutOrStdout(), r); err != nil {
 				return err
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"path/filepath"
 	"strings"
@@ -29,7 +28,6 @@ import (
 type viewFlags struct {
 	evalFlags
 	env, example string
-	acts         *string
 	port         uint16
 	follow       bool
 	socket       string
@@ -49,9 +47,8 @@ commands. It needs no network. Ctrl-C ends the server.
 
 RUN and CHECKPOINT are as for gorl eval; --follow plays the newest checkpoint, and newer
 ones as training writes them. --example shows a trained policy that comes with gorl.
---env shows an environment without a run; it then gets zeros as actions, or random ones
-with --actions random. Characters of package envs/mujoco are shown in space, other
-environments by the pictures that they draw.`,
+--env shows an environment without a run; its actions are zeros. Characters of package
+envs/mujoco are shown in space, other environments by the pictures that they draw.`,
 		Example: `
 gorl view --example humanoid
 gorl view runs/walker
@@ -68,7 +65,6 @@ gorl view --env Humanoid --set task=track --set residual=true`,
 	flags.StringVarP(&f.env, "env", "e", "", "show the environment with this `id`, without a run")
 	flags.StringVar(&f.example, "example", "", "show the trained policy of this `example`: "+
 		strings.Join(policyNames(), ", "))
-	f.acts = commandline.Choice(c, "actions", "zero", "what acts with --env", "zero", "random")
 	flags.BoolVar(&f.follow, "follow", false, "play the newest checkpoint of a run, and newer ones as they appear")
 	flags.StringVar(&f.socket, "socket", "", "serve a page of gorl serve at this Unix socket, within limits")
 	_ = flags.MarkHidden("socket")
@@ -88,8 +84,6 @@ func (f *viewFlags) run(ctx context.Context, args []string) (err error) {
 	case sources != 1:
 		return commandline.Usagef("give either a run, a checkpoint, --env ID or --example NAME (one of %s)",
 			strings.Join(policyNames(), ", "))
-	case f.env == "" && f.given("actions"):
-		return commandline.Usagef("--actions is for --env; a run acts by its policy, at random with --stochastic")
 	case f.follow && (len(args) == 0 || f.given("checkpoint")):
 		return commandline.Usagef("--follow is for a run, without --checkpoint")
 	case f.example != "" && (f.given("config") || f.given("checkpoint") || f.given("device")):
@@ -145,7 +139,9 @@ func (f *viewFlags) run(ctx context.Context, args []string) (err error) {
 	for _, w := range envs.All[envs.RunningStatistics](env) {
 		w.Freeze(true)
 	}
-	cfg := view.Config{Env: env, Title: title, Seed: f.seed, Act: f.without(env)}
+	zeros := make([]float32, env.Spaces().Action.Width())
+	cfg := view.Config{Env: env, Title: title, Seed: f.seed,
+		Act: func(*envs.Step) ([]float32, error) { return zeros, nil }}
 	if policy != nil {
 		if cfg.Act, err = f.policyActs(policy, env); err != nil {
 			return err
@@ -183,19 +179,6 @@ func (f *viewFlags) run(ctx context.Context, args []string) (err error) {
 
 // viewMemory limits the memory in bytes of a process that plays a run for a page of gorl serve.
 const viewMemory = 2 << 30
-
-// without returns a function that acts without a policy.
-func (f *viewFlags) without(env envs.Env) func(*envs.Step) ([]float32, error) {
-	space := env.Spaces().Action
-	actions := make([]float32, space.Width())
-	rng := rand.New(rand.NewPCG(uint64(f.seed), 0))
-	return func(*envs.Step) ([]float32, error) {
-		if *f.acts == "random" {
-			space.Sample(rng, actions)
-		}
-		return actions, nil
-	}
-}
 
 // playing acts by the checkpoint of a run, as the agent does in evaluation. Close it in the end.
 type playing struct {

@@ -150,7 +150,6 @@ func TestViewWrongUse(t *testing.T) {
 		{"view", "one of humanoid, quadruped, walker"},
 		{"view --example walker -c a.yaml", "--example has a policy of its own"},
 		{"view --example humanoid --set task=imitate", "--set has changed the environment of --example humanoid"},
-		{"view runs/pole --actions random", "--actions is for --env"},
 		{"view runs/pole --follow --checkpoint best", "--follow is for a run"},
 		{"view --env Wolker", `did you mean "Walker"`},
 	})

@@ -280,7 +280,7 @@ func TestPopulation(t *testing.T) {
 	}
 	same(t, must.Get(inspection.Find(dir))(t), want)
 	var text strings.Builder
-	must.Do(t, inspection.Write(&text, r, false))
+	must.Do(t, inspection.Write(&text, r))
 	for _, part := range []string{"Best so far: member 0 after interval 2, 20 environment steps: 3.\n",
 		"Its weights: member 1 (environment steps 0 to 10) → member 0 (environment steps 10 to 20).",
 		"\n     0                 20          3           1       1  0.4\n",

@@ -37,8 +37,8 @@ func (b *page) table(header []string, rows [][]string) {
 	b.err = tracking.Table(b, header, rows)
 }
 
-// Write writes a report for people; with tensors also the table of the tensors that the report has.
-func Write(w io.Writer, r *Report, tensors bool) error {
+// Write writes a report for people.
+func Write(w io.Writer, r *Report) error {
 	var b page
 	fmt.Fprintf(&b, "%s: %s\n", r.Path, r.Kind)
 	if r.Population != nil {
@@ -56,7 +56,7 @@ func Write(w io.Writer, r *Report, tensors bool) error {
 		if r.Checkpoints != nil {
 			fmt.Fprintf(&b, "\n%s: %s\n", r.Checkpoint.File, r.Checkpoint.Kind)
 		}
-		r.Checkpoint.write(&b, tensors)
+		r.Checkpoint.write(&b)
 	}
 	if b.err != nil {
 		return b.err
@@ -101,7 +101,7 @@ func writeStored(b *page, stored []Stored) {
 }
 
 // write writes a checkpoint's lines, without its name.
-func (c *Checkpoint) write(b *page, tensors bool) {
+func (c *Checkpoint) write(b *page) {
 	if c.State == Verified {
 		b.line("step", "%d", c.Step)
 		b.line("saved", "%s by %s", c.WrittenAt, c.WrittenBy)
@@ -145,9 +145,7 @@ func (c *Checkpoint) write(b *page, tensors bool) {
 	}
 	pairs(b, "metadata", c.Metadata)
 	pairs(b, "other value", c.Values)
-	if tensors {
-		c.writeTensors(b)
-	}
+	c.writeTensors(b)
 	t := c.Totals
 	fmt.Fprintf(b, "\n%d tensors, %d elements, %s, %s\n",
 		t.Tensors, t.Elements, size(t.Bytes), notFinite(t.NaNs, t.Infinities, "all finite"))
