@@ -40,22 +40,20 @@ exit status is 1. Pickles in .pt files are not executed.`,
 		Example: `
 gorl inspect runs/cartpole
 gorl inspect --key '' runs/cartpole/checkpoints/agent_2048    # no tensors
-gorl inspect --stats --key 'policy/*' runs/cartpole
+gorl inspect --key 'policy/*' runs/cartpole
 gorl inspect --json runs/cartpole | jq .checkpoint.trainer.metrics
-gorl inspect agent_20000.pt                    # of skrl
 gorl inspect humanoid3d_walk.txt
 gorl inspect g1.xml --config g1.yaml --image g1.png`,
 		Args: commandline.Arguments(1, 0,
 			"a checkpoint, a clip, a model, or the folder of a run or of a population"),
 	}
 	asJSON := c.Flags().Bool("json", false, "print one JSON object for each PATH")
-	stats := c.Flags().Bool("stats", false, "show the least, mean and greatest value of each tensor")
 	keys := c.Flags().StringArrayP("key", "k", nil,
 		"list only tensors whose names match this `pattern`, with * for anything (may be repeated)")
 	config := c.Flags().StringP("config", "c", "", "run `file` whose environment Character has the settings of a model")
 	picture := c.Flags().String("image", "", "PNG `file` to write: the model in its default pose")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		o := inspection.Options{Stats: *stats}
+		o := inspection.Options{}
 		if *config != "" {
 			sections, err := readConfiguration(*config, nil)
 			if err == nil {

@@ -169,28 +169,17 @@ func show(v any) string {
 	return fmt.Sprint(v)
 }
 
-// writeTensors writes a line for each tensor. There are columns of statistics with Options.Stats, and a column of
-// elements that are not finite if any tensor of the file has some.
+// writeTensors writes a line for each tensor, with a column of elements that are not finite if any tensor of the file
+// has some.
 func (c *Checkpoint) writeTensors(b *page) {
-	stats := slices.ContainsFunc(c.Tensors, func(t Tensor) bool { return t.Stats != nil })
 	header := []string{"tensor", "type", "shape", "elements", "bytes"}
-	if stats {
-		header = append(header, "min", "mean", "max")
-	}
 	finite := c.Totals.NaNs == 0 && c.Totals.Infinities == 0
 	if !finite {
 		header = append(header, "not finite")
 	}
 	var rows [][]string
 	for _, t := range c.Tensors {
-		row := []string{t.Name, t.DType, shape(t.Shape), fmt.Sprint(t.Count), fmt.Sprint(t.Bytes)}
-		if s := t.Stats; s != nil {
-			for _, x := range []number.JSON{s.Min, s.Mean, s.Max} {
-				row = append(row, fmt.Sprintf("%.4g", float64(x)))
-			}
-		} else if stats {
-			row = append(row, "-", "-", "-")
-		}
+		row := tracking.Cells(t.Name, t.DType, shape(t.Shape), t.Count, t.Bytes)
 		if !finite {
 			row = append(row, notFinite(t.NaNs, t.Infinities, "-"))
 		}
