@@ -38,19 +38,12 @@ actions, to OUT:
   OUT.xml          the model that a run of a character simulates, for MuJoCo 3
 
 CHECKPOINT is a file, or the folder of a run or of a population, which stands for
-its best checkpoint, or without one the newest; --checkpoint chooses another. The
-checkpoint is verified, and the policy must act once before anything is written. A
-damaged checkpoint is an error.
+its best checkpoint, or without one the newest. A damaged one is an error.
 
-The policy includes the wrappers normalize_observation and clip_observation of the
-training environment. It does not include rescale_action and clip_action: apply
-them to what the policy returns. A recurrent policy has its state as a second input
-and output in OUT.onnx; package infer keeps the state itself.
-
-If the run's folder has robot.json, OUT says for which robot the policy is: joints,
-gains, default pose, action scales, observation terms, rates (docs/deploying.md).
-
-A user's own model without a description cannot be exported.`,
+The policy includes the wrappers normalize_observation and clip_observation, and not
+rescale_action and clip_action: apply these to what it returns. A recurrent policy
+has its state as a second input and output in OUT.onnx. If the run's folder has
+robot.json, OUT says for which robot the policy is (docs/deploying.md).`,
 		Example: `
 gorl export runs/cartpole cartpole.onnx
 gorl export --member 2 runs/group/checkpoints/agent_2048 third.onnx

@@ -22,21 +22,18 @@ func inspectCommand() *cobra.Command {
 		Long: `
 Describes each PATH, and whether it is complete:
 
-  a checkpoint   agent_1000.safetensors or its manifest, also without extension:
-                 the agent's class, step, settings, latest metrics, what the policy
-                 computes, and all tensors
+  a checkpoint   agent_1000.safetensors or its manifest, also without extension
   a run          its folder or that of its checkpoints: all checkpoints, and the
                  best one (or without it the newest) in detail
-  a population   its folder or a journal: the members, the copies, the history of
-                 the best weights, all checkpoints, and the best one in detail
-  a clip         of reference motion, in any format: frames, skeleton, repairs and
-                 faults
-  a model        an MJCF file of MuJoCo: bodies, joints, gains, and what is missing for
-                 the environment Character, also with the settings of --config
-  another file   .pt (also of skrl), .npz, .safetensors: values and tensors
+  a population   its folder or a journal: members, copies, history of the best
+                 weights, checkpoints
+  a clip         of reference motion, in any format, with its faults
+  a model        an MJCF file of MuJoCo, and what is missing for the environment
+                 Character, also with the settings of --config
+  another file   .pt, .npz, .safetensors: values and tensors
 
-Checkpoints are compared with the SHA-256 in their manifests. If one is damaged, the
-exit status is 1. Pickles in .pt files are not executed.`,
+If a checkpoint differs from the SHA-256 in its manifest, the exit status is 1.
+Pickles in .pt files are not executed.`,
 		Example: `
 gorl inspect runs/cartpole
 gorl inspect --key '' runs/cartpole/checkpoints/agent_2048    # no tensors

@@ -21,14 +21,11 @@ func plotCommand() *cobra.Command {
 		Long: `
 Draws what runs have tracked as a PNG, with a panel for each tag and a curve for each
 run. PATH is the folder of a run, a folder of such folders, or a file: JSON lines
-(scalars.jsonl) or an event file of TensorBoard. Runs are named after their folders.
+(scalars.jsonl) or an event file of TensorBoard.
 
 Runs whose run.yaml differ by the seed alone are one curve: the mean of the seeds, as far
-as all of them go, with a 95 % bootstrap confidence interval. --iqm draws the
-interquartile mean, --each a curve for every run.
-
-Without --tag it draws returns, lengths of episodes, losses and the learning rate.
---smooth draws TensorBoard's exponential moving average over the pale raw values.`,
+as all of them go, with a 95 % bootstrap confidence interval. Without --tag it draws
+returns, lengths of episodes, losses and the learning rate.`,
 		Example: `
 gorl plot runs/cartpole
 gorl plot --list runs/cartpole

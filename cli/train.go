@@ -46,23 +46,17 @@ func trainCommand() *cobra.Command {
 		Use:   "train",
 		Short: "train an agent or a population from a YAML file",
 		Long: `
-Trains an agent, or a population of agents, from a YAML file. The section
-environment: names an environment and its settings (docs/environments.md). models:,
-memory:, agent: and trainer: are those of skrl's Runner (docs/ppo.md, docs/amp.md,
-docs/training.md). With a section pbt: a population trains in this process
-(docs/pbt.md), with mutation: and training: one whose networks evolve
-(docs/evolution.md). Files of rl_games and Isaac Lab's command lines work, too
-(docs/reference/rl-games.md).
+Trains an agent, or a population of agents, from a YAML file. environment: names an
+environment and its settings (docs/environments.md). models:, memory:, agent: and
+trainer: are those of skrl's Runner (docs/ppo.md, docs/amp.md, docs/training.md). With
+pbt: a population trains (docs/pbt.md), with mutation: and training: one whose networks
+evolve (docs/evolution.md). Files of rl_games and Isaac Lab's command lines work, too.
 
-A run has a folder, by default runs/<name>: run.yaml, the complete configuration with
-all defaults and the seed; metrics for TensorBoard and as JSON lines; checkpoints, and
-the best one. If the name is taken, a number is added.
-
-Ctrl-C saves a checkpoint and ends with status 78; gorl train --resume RUN goes on.
-With --nproc several processes train the agent; torchrun, Slurm's srun, mpirun and
-Kubernetes can start them, too (docs/distributed.md). --seeds trains a run for each seed,
---jobs of them side by side, and ends with a table (docs/command-line.md). Paths in a configuration are
-relative to the current folder.`,
+A run has a folder, by default runs/<name>: run.yaml with all defaults and the seed,
+metrics, checkpoints. If the name is taken, a number is added. Ctrl-C saves a checkpoint
+and ends with status 78; gorl train --resume RUN goes on. --nproc, torchrun, Slurm's srun,
+mpirun and Kubernetes start several processes that train one agent (docs/distributed.md).
+--seeds trains a run for each seed. Paths are relative to the current folder.`,
 		Example: `
 gorl train --example cartpole > cartpole.yaml
 gorl train --config cartpole.yaml

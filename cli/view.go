@@ -40,15 +40,12 @@ func viewCommand() *cobra.Command {
 		Short: "show a moving character in the browser, and push it",
 		Long: `
 Starts a web server at 127.0.0.1 and prints its address. The page shows the character
-of a run acting in real time by the mean or the most probable action, the reference
-motion if the task has one, and metrics of the episode. The page can pause, slow
-down, push and reset the character, and command direction and speed if the task has
-commands. It needs no network. Ctrl-C ends the server.
+of a run acting in real time by the mean or the most probable action, and the reference
+motion if the task has one. It can pause, slow down, push, reset and command.
 
 RUN and CHECKPOINT are as for gorl eval; --follow plays the newest checkpoint, and newer
 ones as training writes them. --example shows a trained policy that comes with gorl.
---env shows an environment without a run; its actions are zeros. Characters of package
-envs/mujoco are shown in space, other environments by the pictures that they draw.`,
+--env shows an environment without a run; its actions are zeros. Ctrl-C ends the server.`,
 		Example: `
 gorl view --example humanoid
 gorl view runs/walker

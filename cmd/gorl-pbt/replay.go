@@ -20,14 +20,9 @@ func replayCommand() *cobra.Command {
 		Long: `
 Follows the weights of a member back through all that they were copied from, and
 writes the hyperparameters that they were trained with, step by step, as JSON.
-
 gorl train --config FILE --schedule schedule.json trains one agent with them, where
-FILE is the population's without the section pbt. A program of your own calls
-timeline.Read and Timeline.Apply (package pbt/timeline).
-
-Where the networks of the population evolved, the architectures that the weights
-had are written down too, but not replayed: the agent keeps the networks that
-your program gives it, for instance those of the elite.
+FILE is the population's without the section pbt. Architectures of networks that
+evolved are printed and not replayed.
 
 DIR is a population's folder (with 000, 001, ...) or a journal.`,
 		Example: `

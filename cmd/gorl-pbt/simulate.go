@@ -20,17 +20,15 @@ func simulateCommand() *cobra.Command {
 		Use:   "simulate",
 		Short: "try out settings on synthetic members before training",
 		Long: `
-Trains many populations of synthetic members with the strategy, thresholds,
-mutation and intervals of a population's file, and the same members without
-copying beside them, and shows how much is copied, what it gains, and how fast
-diversity is lost. Several files are compared.
+Trains many populations of synthetic members with the settings of a population's
+file, and the same members without copying, and shows how much is copied, what it
+gains, and how fast diversity is lost. Several files are compared.
 
-How synthetic members learn: a member has a skill from 0 to 1 that grows the
-faster the nearer its hyperparameters are to their optima, which begin --distance
-decades away from where members begin and move by --drift decades; bad ones make
-it forget again. What it reports is --scale times its skill, with noise. Choose
---scale as your objective has it, since thresholds may be in its units. The
-result says how settings compare, not how good an agent will become.`,
+A member has a skill from 0 to 1. It grows the faster the nearer the member's
+hyperparameters are to their optima, which begin --distance decades away and move by
+--drift decades. The objective is --scale times the skill, with noise: thresholds may
+be in its units. The result says how settings compare, not how good an agent will
+become.`,
 		Example: `
 gorl-pbt simulate --config population.yaml --scale 500
 gorl-pbt simulate --config tight.yaml --config loose.yaml --noise 0.1
