@@ -114,13 +114,14 @@ func (b *batch) begin(ctx context.Context, f *trainFlags) error {
 		if err == nil {
 			err = check(c)
 		}
-		if err == nil && i > 0 && len(r.Settings) > 0 { // other runs differ from the first by the seed alone
-			err = trainers.Check(c.Of(runfile.Trainers), spaces.Set{})
-		}
-		if err == nil && i == 0 {
+		switch {
+		case err != nil:
+		case i == 0:
 			first := trainFlags{check: true, checks: checkFlags{mode: checkSettings}, out: b.dir, name: "check",
 				console: console{stdout: stdout, stderr: io.Discard, given: func(string) bool { return false }}}
 			err = first.trainSingle(ctx, c, together{})
+		case len(r.Settings) > 0: // otherwise it differs from the first by the seed alone
+			err = trainers.Check(c.Of(runfile.Trainers), spaces.Set{})
 		}
 		if err != nil {
 			return wrong(fmt.Errorf("%s: %w", r.Name, err))
@@ -306,10 +307,4 @@ func (p *batchProcess) show(line, dir string) {
 	} else if line != "" && !strings.HasPrefix(line, dir+": ") && !strings.HasPrefix(line, filepath.Base(os.Args[0])) {
 		p.say(line)
 	}
-}
-
-// displayEvery returns the part of a run between two lines of progress that a batch asks for, or 0.
-func displayEvery() float64 {
-	part, _ := strconv.ParseFloat(cmp.Or(os.Getenv(linesEvery), "0"), 64)
-	return part
 }

@@ -110,9 +110,7 @@ func (f *evalFlags) run(ctx context.Context, target string) error {
 	if info, err := os.Stat(filepath.Dir(f.record)); f.record != "" && (err != nil || !info.IsDir()) {
 		return commandline.Usagef("--record %s: there is no folder %s", f.record, filepath.Dir(f.record))
 	}
-	if runs, err := runsOf(target); err != nil {
-		return err
-	} else if len(runs) > 0 {
+	if runs := runsOf(target); len(runs) > 0 {
 		return f.runSeveral(ctx, target, runs)
 	}
 	if f.table != "" {

@@ -130,12 +130,9 @@ func joinCurves(panels []plot.Panel, groups []watch.Group, statistic aggregate.S
 }
 
 // runsBelow returns the folders of the runs in a folder and up to two levels of folders in it, by their run.yaml.
-func runsBelow(root string) (dirs []string, err error) {
+func runsBelow(root string) (dirs []string) {
 	for _, pattern := range []string{"*/", "*/*/", "*/*/*/"} {
-		found, err := fs.Glob(os.DirFS(root), pattern+runFile)
-		if err != nil {
-			return nil, err
-		}
+		found, _ := fs.Glob(os.DirFS(root), pattern+runFile) // the pattern is valid
 		for _, name := range found {
 			dir := filepath.Join(root, filepath.FromSlash(path.Dir(name)))
 			below := func(run string) bool { return strings.HasPrefix(dir, run+string(filepath.Separator)) }
@@ -145,5 +142,5 @@ func runsBelow(root string) (dirs []string, err error) {
 		}
 	}
 	slices.SortFunc(dirs, inspection.Naturally) // seed-2 before seed-10
-	return dirs, nil
+	return dirs
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/distributed"
-	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
@@ -101,9 +101,6 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	commandline.Once(c, "config")
 	commandline.AtLeast(c, 0, "seed", "timesteps", "max-restarts")
 	commandline.AtLeast(c, 1, "num-envs", "nproc", "max-iterations")
-	_ = c.RegisterFlagCompletionFunc("example",
-		cobra.FixedCompletions(exampleNames(), cobra.ShellCompDirectiveNoFileComp))
-	_ = c.RegisterFlagCompletionFunc("env", cobra.FixedCompletions(catalog.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
@@ -165,12 +162,11 @@ func (f *trainFlags) configuration() (runfile.Sections, error) {
 		return nil, commandline.Usagef("--resume names the run's folder; leave out --out and --name")
 	case f.resume != "" && path == "":
 		path = filepath.Join(f.resume, runFile)
-		if _, err := os.Stat(path); err != nil {
-			if holdsRun(f.resume) {
-				return nil, commandline.Usagef("there is a run in %s, but no %s with its configuration; give the "+
-					"configuration with --config", f.resume, runFile)
-			}
-			return nil, commandline.Usagef("there is no run to go on with in %s: %w", f.resume, err)
+		if !exists(path) && holdsRun(f.resume) {
+			return nil, commandline.Usagef("there is a run in %s, but no %s with its configuration; give the "+
+				"configuration with --config", f.resume, runFile)
+		} else if !exists(path) {
+			return nil, commandline.Usagef("there is no run to go on with in %s", f.resume)
 		}
 	case f.resume != "" && !holdsRun(f.resume):
 		return nil, commandline.Usagef("there is no run to go on with in %s", f.resume)
@@ -259,13 +255,8 @@ func (f *trainFlags) readAny(path string) (c runfile.Sections, err error) {
 		}
 	}
 	if f.isaac.track {
-		settings := map[string]any{}
-		for key, value := range map[string]string{"name": f.isaac.wandbName, "entity": f.isaac.wandbEntity,
-			"project": f.isaac.wandbP} {
-			if value != "" {
-				settings[key] = value
-			}
-		}
+		settings := map[string]any{"name": f.isaac.wandbName, "entity": f.isaac.wandbEntity, "project": f.isaac.wandbP}
+		maps.DeleteFunc(settings, func(_ string, value any) bool { return value == "" })
 		trainer := c.Section("trainer")
 		list, _ := trainer["trackers"].([]any)
 		trainer["trackers"] = append(list[:len(list):len(list)], map[string]any{"wandb": settings})

@@ -109,11 +109,8 @@ func tellAgent(err error) error {
 	if _, stopped := errors.AsType[*commandline.StoppedError](err); stopped || peer || err == nil || path == "" {
 		return nil
 	}
-	text, failed := json.Marshal(map[string]any{"message": map[string]any{"message": err.Error(),
+	text, _ := json.Marshal(map[string]any{"message": map[string]any{"message": err.Error(),
 		"extraInfo": map[string]string{"py_callstack": err.Error(), "timestamp": fmt.Sprint(time.Now().Unix())}}})
-	if failed != nil {
-		return failed
-	}
 	return os.WriteFile(path, text, 0o666)
 }
 
@@ -132,10 +129,7 @@ func (t together) agree(decide func() (agreed, error)) (a agreed, err error) {
 			return a, err
 		}
 	}
-	text, err := json.Marshal(a)
-	if err != nil {
-		return a, err
-	}
+	text, _ := json.Marshal(a) // texts have no error
 	if text, err = t.group.BroadcastBytes(0, text); err != nil {
 		return a, err
 	}

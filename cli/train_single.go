@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -79,7 +80,8 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 			err = errors.Join(err, env.Close())
 		}
 	}()
-	bars := progress.New(f.stderr, progress.Options{Silent: f.quiet || f.check, LineEvery: displayEvery()})
+	lines, _ := strconv.ParseFloat(os.Getenv(linesEvery), 64) // of a batch
+	bars := progress.New(f.stderr, progress.Options{Silent: f.quiet || f.check, LineEvery: lines})
 	defer bars.Wait()
 	run := singleRun{environment: settings, with: with, plan: plan}
 	trainer, err := f.trainer(c, env, &run, bars)

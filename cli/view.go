@@ -15,7 +15,6 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/cli/internal/inspection"
 	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/envs/view"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/internal/commandline"
@@ -66,19 +65,12 @@ gorl view --env Humanoid --set task=track --set residual=true`,
 	flags.StringVar(&f.socket, "socket", "", "serve a page of gorl serve at this Unix socket, within limits")
 	_ = flags.MarkHidden("socket")
 	flags.Uint16Var(&f.port, "port", 0, "`port` of the server; 0 takes a free one")
-	_ = c.RegisterFlagCompletionFunc("example",
-		cobra.FixedCompletions(policyNames(), cobra.ShellCompDirectiveNoFileComp))
-	_ = c.RegisterFlagCompletionFunc("env", cobra.FixedCompletions(catalog.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
 func (f *viewFlags) run(ctx context.Context, args []string) (err error) {
-	sources := len(args)
-	for _, flag := range []string{f.env, f.example} {
-		sources += min(len(flag), 1)
-	}
 	switch {
-	case sources != 1:
+	case len(args)+min(len(f.env), 1)+min(len(f.example), 1) != 1:
 		return commandline.Usagef("give either a run, a checkpoint, --env ID or --example NAME (one of %s)",
 			strings.Join(policyNames(), ", "))
 	case f.follow && (len(args) == 0 || f.given("checkpoint")):
@@ -92,11 +84,6 @@ func (f *viewFlags) run(ctx context.Context, args []string) (err error) {
 		}
 	}
 	c := runfile.Sections{"environment": map[string]any{"id": f.env}}
-	for _, name := range catalog.Names() {
-		if strings.EqualFold(name, f.env) {
-			c.Section("environment")["id"] = name
-		}
-	}
 	var saved *savedRun
 	var policy *infer.Policy
 	title, source := f.env, "--env "+f.env
