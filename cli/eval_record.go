@@ -9,7 +9,6 @@ import (
 	"image"
 	"image/png"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -109,15 +108,6 @@ func (r *recording) write(ctx context.Context, path string) error {
 
 // renderMode is the setting of environments that draw only if it is set.
 const renderMode = "render_mode"
-
-// drawing returns the section environment with all defaults, changed so that the environment can draw itself.
-func drawing(full map[string]any) map[string]any {
-	full = maps.Clone(full)
-	if full[renderMode] == "" { // absent or set otherwise
-		full[renderMode] = "rgb_array"
-	}
-	return full
-}
 
 // draws returns an error if trainer.video_interval asks for films of an environment that cannot draw itself.
 func (r *singleRun) draws(env envs.Env) error {

@@ -224,9 +224,9 @@ func (f *trainFlags) trainer(c runfile.Sections, env envs.Env, run *singleRun, b
 			run.cfg, run.dir, run.resume = *cfg, filepath.Join(cfg.Directory, cfg.Name), cfg.Resume
 			cfg.Progress, cfg.OnWarning, cfg.CloseEnvironmentAtExit = bars, f.warner(bars), false
 			// as many as env has
-			played := run.environment
-			if cfg.VideoInterval != (agents.Interval{}) {
-				played = drawing(played)
+			played := maps.Clone(run.environment)
+			if cfg.VideoInterval != (agents.Interval{}) && played[renderMode] == "" { // it has the setting, which is open
+				played[renderMode] = "rgb_array"
 			}
 			cfg.EvaluationEnv = func(int, int64) (envs.Env, error) { return catalog.New(played) }
 			cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(t *trainers.Trainer, _ *envs.Step) error {

@@ -74,10 +74,10 @@ func writeStarts(b *page, starts []runfile.Start) {
 			at = fmt.Sprintf("interval %d", s.Interval)
 		}
 		version := strings.TrimSpace(s.Gorl + " " + s.Commit[:min(len(s.Commit), 12)])
-		rows = append(rows, []string{fmt.Sprint(i + 1), s.Time.Format(time.RFC3339), at, version, s.Libtorch, s.Host,
-			strings.Join(s.Command, " ")})
+		rows = append(rows, tracking.Cells(i+1, s.Time.Format(time.RFC3339), at, version, s.Libtorch, s.Host,
+			strings.Join(s.Command, " ")))
 		for _, c := range s.Changes {
-			changed = append(changed, []string{fmt.Sprint(i + 1), c.Key, fmt.Sprint(c.Old), fmt.Sprint(c.New)})
+			changed = append(changed, tracking.Cells(i+1, c.Key, c.Old, c.New))
 		}
 	}
 	b.table([]string{"start", "time", "from", "gorl", "libtorch", "host", "command"}, rows)
