@@ -140,7 +140,8 @@ func (b *batch) begin(ctx context.Context, f *trainFlags) error {
 // if the runs share a GPU.
 func (b *batch) jobsFor() int {
 	for _, section := range []string{"agent", "environment"} {
-		if device := textOf(runfile.Sections(b.Configuration).Section(section)["device"]); device != "" && device != "cpu" {
+		device := textOf(runfile.Sections(b.Configuration).Section(section)["device"])
+		if device != "" && device != "cpu" {
 			return 1
 		}
 	}

@@ -225,7 +225,7 @@ func (f *trainFlags) trainer(c runfile.Sections, env envs.Env, run *singleRun, b
 			cfg.Progress, cfg.OnWarning, cfg.CloseEnvironmentAtExit = bars, f.warner(bars), false
 			// as many as env has
 			played := maps.Clone(run.environment)
-			if cfg.VideoInterval != (agents.Interval{}) && played[renderMode] == "" { // it has the setting, which is open
+			if cfg.VideoInterval != (agents.Interval{}) && played[renderMode] == "" { // left open
 				played[renderMode] = "rgb_array"
 			}
 			cfg.EvaluationEnv = func(int, int64) (envs.Env, error) { return catalog.New(played) }

@@ -45,8 +45,8 @@ gorl-pbt replay --member 3 --out three.json runs/population`,
 		header := append([]string{"from environment step", "member"}, keys...)
 		if len(s.Architectures()) > 0 {
 			header = append(header, "architecture")
-			note = "Architectures are not replayed: an agent that trains by this schedule keeps the networks that it is " +
-				"given.\n"
+			note = "Architectures are not replayed: an agent that trains by this schedule keeps the networks that it " +
+				"is given.\n"
 		}
 		var rows [][]string
 		for _, p := range s.Phases {

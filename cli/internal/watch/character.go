@@ -243,9 +243,10 @@ func (s *Server) startCharacter(id, config string) (*character, error) {
 	argv := s.cfg.Play(dir, config, socket)
 	// A program of package commandline says why it ends. The first line of another is the beginning of a trace.
 	var first, reason string
+	program := filepath.Base(argv[0])
 	said := process.Tail{Each: func(line string) {
 		first = cmp.Or(first, strings.TrimSpace(line))
-		if _, text, ok := strings.Cut(line, ": "); ok && reason == "" && strings.HasPrefix(line, filepath.Base(argv[0])) {
+		if _, text, ok := strings.Cut(line, ": "); ok && reason == "" && strings.HasPrefix(line, program) {
 			reason, _, _ = strings.Cut(text, " (see ")
 		}
 	}}
