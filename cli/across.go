@@ -65,25 +65,17 @@ func (a *across) write(out io.Writer) error {
 	}
 	if len(a.runs) > 1 {
 		for _, s := range statistics {
-			estimates := map[string]aggregate.Estimate{}
-			for _, figure := range a.figures {
-				estimates[figure] = aggregate.Of(a.values[figure], s.of)
-			}
-			row(s.name, func(figure string) float64 { return estimates[figure].Value })
-			row("  95 % from", func(figure string) float64 { return estimates[figure].Low })
-			row("  to", func(figure string) float64 { return estimates[figure].High })
+			of := func(figure string) aggregate.Estimate { return aggregate.Of(a.values[figure], s.of) }
+			row(s.name, func(figure string) float64 { return of(figure).Value })
+			row("  95 % from", func(figure string) float64 { return of(figure).Low })
+			row("  to", func(figure string) float64 { return of(figure).High })
 		}
 	}
 	return tracking.Table(out, append([]string{"run"}, a.figures...), rows)
 }
 
 // cell writes a figure of a table.
-func cell(x float64) string {
-	if math.IsNaN(x) {
-		return "-"
-	}
-	return fmt.Sprintf("%.5g", x)
-}
+func cell(x float64) string { return strings.Replace(fmt.Sprintf("%.5g", x), "NaN", "-", 1) }
 
 // dict returns the figures for JSON.
 func (a *across) dict() map[string]any {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -45,7 +46,7 @@ type batch struct {
 	Lowest bool       `yaml:"lowest,omitempty"`
 	Runs   []batchRun `yaml:"runs"`
 	// Configuration is what all runs share.
-	Configuration runfile.Sections `yaml:"-"`
+	Configuration map[string]any `yaml:"configuration"`
 }
 
 // batchRun is a run of a batch.
@@ -61,14 +62,12 @@ type batchRun struct {
 
 // write writes the file of the batch.
 func (b *batch) write() error {
-	plan, err := yaml.Marshal(b)
-	c, failed := b.Configuration.YAML()
-	if err := cmp.Or(err, failed); err != nil {
+	text, err := yaml.Marshal(b)
+	if err != nil {
 		return err
 	}
-	shared := "configuration:\n  " + strings.ReplaceAll(strings.TrimSpace(string(c)), "\n", "\n  ") + "\n"
 	return writeFile(filepath.Join(b.dir, runfile.Batch), fmt.Appendf(nil, "# Written by %s. To go on: %[1]s train "+
-		"--resume %s\n\n%s\n%s", program, process.QuoteWord(b.dir), plan, shared))
+		"--resume %s\n\n%s", program, process.QuoteWord(b.dir), config.Redact(string(text))))
 }
 
 // readBatch reads the file of the batch in a folder.
@@ -79,8 +78,7 @@ func readBatch(dir string) (*batch, error) {
 		return nil, err
 	}
 	b := &batch{dir: dir}
-	var shared struct{ Configuration map[string]any }
-	if err := errors.Join(yaml.Unmarshal(text, b), yaml.Unmarshal(text, &shared)); err != nil {
+	if err := yaml.Unmarshal(text, b); err != nil {
 		return nil, commandline.Usagef("%s: %w", path, err)
 	}
 	for _, r := range b.Runs {
@@ -88,13 +86,12 @@ func readBatch(dir string) (*batch, error) {
 			return nil, commandline.Usagef("%s: the run %q is not below the folder; repair its name", path, r.Name)
 		}
 	}
-	b.Configuration = shared.Configuration
 	return b, nil
 }
 
 // of returns the configuration of a run.
 func (b *batch) of(r batchRun) (runfile.Sections, error) {
-	c := runfile.Sections(config.Clone(map[string]any(b.Configuration)).(map[string]any))
+	c := runfile.Sections(config.Clone(b.Configuration).(map[string]any))
 	c["seed"] = r.Seed
 	for key, value := range r.Settings {
 		if err := c.SetValue(key, value); err != nil {
@@ -117,13 +114,14 @@ func (b *batch) begin(ctx context.Context, f *trainFlags) error {
 		if err == nil {
 			err = check(c)
 		}
-		if err == nil && i > 0 && len(r.Settings) > 0 { // other runs differ from the first by the seed alone
-			err = trainers.Check(c.Of(runfile.Trainers), spaces.Set{})
-		}
-		if err == nil && i == 0 {
+		switch {
+		case err != nil:
+		case i == 0:
 			first := trainFlags{check: true, checks: checkFlags{mode: checkSettings}, out: b.dir, name: "check",
 				console: console{stdout: stdout, stderr: io.Discard, given: func(string) bool { return false }}}
 			err = first.trainSingle(ctx, c, together{})
+		case len(r.Settings) > 0: // otherwise it differs from the first by the seed alone
+			err = trainers.Check(c.Of(runfile.Trainers), spaces.Set{})
 		}
 		if err != nil {
 			return wrong(fmt.Errorf("%s: %w", r.Name, err))
@@ -142,7 +140,8 @@ func (b *batch) begin(ctx context.Context, f *trainFlags) error {
 // if the runs share a GPU.
 func (b *batch) jobsFor() int {
 	for _, section := range []string{"agent", "environment"} {
-		if device := textOf(b.Configuration.Section(section)["device"]); device != "" && device != "cpu" {
+		device := textOf(runfile.Sections(b.Configuration).Section(section)["device"])
+		if device != "" && device != "cpu" {
 			return 1
 		}
 	}
@@ -164,7 +163,7 @@ func (b *batch) train(ctx context.Context, f *trainFlags) (err error) {
 	defer func() { err = errors.Join(err, release()) }()
 	jobs := min(cmp.Or(f.jobs, b.jobsFor()), len(b.Runs))
 	if f.given("timesteps") { // to train all for longer
-		b.Configuration.Section("trainer")["timesteps"] = f.timesteps
+		runfile.Sections(b.Configuration).Section("trainer")["timesteps"] = f.timesteps
 		for i := range b.Runs {
 			b.Runs[i].Finished = false
 		}
@@ -216,19 +215,14 @@ func (b *batch) train(ctx context.Context, f *trainFlags) (err error) {
 	}
 	all.Wait()
 	display.Wait()
-	finished := 0
-	for _, r := range b.Runs {
-		if r.Finished {
-			finished++
-		}
-	}
+	unfinished := slices.DeleteFunc(slices.Clone(b.Runs), func(r batchRun) bool { return r.Finished })
 	switch goOn := fmt.Sprintf("%s train --resume %s", program, process.QuoteWord(b.dir)); {
 	case len(failures) > 0:
-		return fmt.Errorf("%d of %d runs have not finished; %s continues these:\n%w", len(b.Runs)-finished,
+		return fmt.Errorf("%d of %d runs have not finished; %s continues these:\n%w", len(unfinished),
 			len(b.Runs), goOn, errors.Join(failures...))
-	case finished < len(b.Runs):
+	case len(unfinished) > 0:
 		return &commandline.StoppedError{Err: fmt.Errorf("stopped with %d of %d runs finished; all are saved in %s. "+
-			"Go on with: %s", finished, len(b.Runs), b.dir, goOn)}
+			"Go on with: %s", len(b.Runs)-len(unfinished), len(b.Runs), b.dir, goOn)}
 	case f.quiet:
 		if err := b.report(io.Discard); err != nil { // which writes files, too
 			return err
@@ -314,10 +308,4 @@ func (p *batchProcess) show(line, dir string) {
 	} else if line != "" && !strings.HasPrefix(line, dir+": ") && !strings.HasPrefix(line, filepath.Base(os.Args[0])) {
 		p.say(line)
 	}
-}
-
-// displayEvery returns the part of a run between two lines of progress that a batch asks for, or 0.
-func displayEvery() float64 {
-	part, _ := strconv.ParseFloat(cmp.Or(os.Getenv(linesEvery), "0"), 64)
-	return part
 }

@@ -84,9 +84,9 @@ func (c console) note(notes ...string) {
 
 // computesWith names the libraries that the program computes with.
 func computesWith() string {
-	kernels := tensor.BLASKernels()
-	if kernels == "" {
-		return "libtorch " + tensor.TorchVersion()
+	said := "libtorch " + tensor.TorchVersion()
+	if kernels := tensor.BLASKernels(); kernels != "" {
+		said += ", OpenBLAS with kernels " + kernels
 	}
-	return "libtorch " + tensor.TorchVersion() + ", OpenBLAS with kernels " + kernels
+	return said
 }

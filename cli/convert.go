@@ -38,20 +38,16 @@ func convertCommand() *cobra.Command {
 		Short: "convert checkpoints and files of tensors",
 		Long: `
 Converts FROM into the format of TO's extension: .pt (PyTorch), .safetensors or
-.npz (NumPy). Names, shapes, element types and plain values stay. FROM is a file,
-or the folder of a run, which stands for its best checkpoint, or without one the
-newest. A checkpoint of gorl keeps its manifest, so trainers and policies read it.
+.npz (NumPy). FROM is a file, or the folder of a run, which stands for its best
+checkpoint, or without one the newest. A checkpoint of gorl keeps its manifest.
 
 --to skrl writes what skrl's agent.load reads. --from skrl writes a checkpoint
-from which gorl's trainers resume; --like gives the gorl agent to continue, for names,
-shapes, counters and random states: a checkpoint, or a configuration for a new agent.
-Both carry networks, the optimizer's state and scalers.
+from which gorl's trainers resume; --like gives the gorl agent to continue: a
+checkpoint, or a configuration for a new agent. A YAML file of rl_games becomes a
+configuration of gorl that trains the same (docs/reference/rl-games.md).
 
-A YAML file of rl_games as FROM becomes a configuration of gorl that trains the
-same (docs/reference/rl-games.md).
-
-Pickles are not executed. A pickle that asks for anything but tensors and plain
-values is refused.`,
+Pickles are not executed. One that asks for anything but tensors and plain values
+is refused.`,
 		Example: `
 gorl convert model.pt model.safetensors
 gorl convert runs/cartpole weights.npz

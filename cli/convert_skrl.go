@@ -100,8 +100,7 @@ func (k conversion) likeness(file string) (snap *checkpoint.Snapshot, place stri
 		process.QuoteWord(*k.like)), nil
 }
 
-func modules(c *skrl.Checkpoint) []string {
-	var names []string
+func modules(c *skrl.Checkpoint) (names []string) {
 	for _, m := range c.Modules {
 		names = append(names, m.Name)
 	}

@@ -58,10 +58,7 @@ func gather(paths []string, warn io.Writer) ([]record, error) {
 			return nil, err
 		}
 		for _, dir := range dirs {
-			name, err := filepath.Rel(path, dir)
-			if err != nil {
-				return nil, err
-			}
+			name, _ := filepath.Rel(path, dir) // it is below
 			if name == "." {
 				name = folderName(dir)
 			}
@@ -175,8 +172,7 @@ func writeList(w io.Writer, records []record, chosen []string) error {
 			if known := slices.DeleteFunc(slices.Clone(s.Y), math.IsNaN); len(known) > 0 {
 				lo, hi = slices.Min(known), slices.Max(known)
 			}
-			row := []string{r.name, tag, fmt.Sprint(len(s.X)), fmt.Sprint(int64(slices.Min(s.X))),
-				fmt.Sprint(int64(slices.Max(s.X)))}
+			row := tracking.Cells(r.name, tag, len(s.X), int64(slices.Min(s.X)), int64(slices.Max(s.X)))
 			for _, y := range []float64{s.Y[0], s.Y[len(s.Y)-1], lo, hi} {
 				row = append(row, fmt.Sprintf("%.5g", y))
 			}

@@ -41,18 +41,14 @@ func evalCommand() *cobra.Command {
 		Use:   "eval RUN|CHECKPOINT",
 		Short: "play whole episodes with a checkpoint",
 		Long: `
-Loads a checkpoint and plays whole episodes without learning, by the mean or the
-most probable action. RUN is the folder of an agent or a population that gorl train
-or gorl-pbt has written; --checkpoint chooses another checkpoint than the best.
-CHECKPOINT is a file (.safetensors). The configuration is the run's run.yaml, for
-processes of gorl-pbt the file that they read, or --config. Of a folder of several runs
-all are played. Runs that differ by the seed alone get a table with mean,
-interquartile mean and 95 % bootstrap confidence intervals.
+Plays whole episodes with a checkpoint without learning, by the mean or the most probable
+action. RUN is the folder of an agent or a population, CHECKPOINT a file (.safetensors).
+The configuration is the run's run.yaml, for processes of gorl-pbt the file that they
+read, or --config. Of a folder of several runs all are played. Runs that differ by the
+seed alone get a table with mean, interquartile mean and 95 % confidence intervals.
 
-Every environment of the batch plays the same number of episodes, at least one;
-otherwise short episodes would weigh more. The environment is as the configuration
-makes it, with the checkpoint's curriculum. Changes that a population has made to
-the environment do not count.`,
+Every environment of the batch plays the same number of episodes, at least one. The
+environment has the checkpoint's curriculum, but no changes that a population has made.`,
 		Example: `
 gorl eval runs/cartpole
 gorl eval runs/cartpole --episodes 1000 --checkpoint latest --seed 7
@@ -114,9 +110,7 @@ func (f *evalFlags) run(ctx context.Context, target string) error {
 	if info, err := os.Stat(filepath.Dir(f.record)); f.record != "" && (err != nil || !info.IsDir()) {
 		return commandline.Usagef("--record %s: there is no folder %s", f.record, filepath.Dir(f.record))
 	}
-	if runs, err := runsOf(target); err != nil {
-		return err
-	} else if len(runs) > 0 {
+	if runs := runsOf(target); len(runs) > 0 {
 		return f.runSeveral(ctx, target, runs)
 	}
 	if f.table != "" {
@@ -145,7 +139,7 @@ func (f *evalFlags) play(ctx context.Context, target string) (saved *savedRun, r
 	defer func() { err = errors.Join(err, env.Close()) }()
 	recorded := &recording{}
 	if f.record != "" {
-		if recorded, err = newRecording(env, f.fps); err != nil {
+		if recorded, err = newRecording(env, f.record, f.fps); err != nil {
 			return nil, result, commandline.Usagef("--record: %w", err)
 		}
 		env = recorded

@@ -20,7 +20,7 @@ func TestRecordMP4(t *testing.T) {
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
 		t.Skip("needs ffmpeg (on Debian the package ffmpeg)")
 	}
-	gorl(t, 0, "eval", "runs/pole", "--episodes", "1", "--record", "pole.gif")
+	gorl(t, 0, "eval", "runs/pole", "--episodes", "1", "--record", "pole.gif", "--fps", "50")
 	gorl(t, 0, "eval", "runs/pole", "--episodes", "1", "--record", "pole.MP4", "--fps", "60")
 	film := decodeGIF(t, "pole.gif")
 	raw := get(exec.Command("ffmpeg", "-loglevel", "error", "-i", "pole.MP4", "-f", "rawvideo", "-pix_fmt", "rgb24",

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -78,18 +79,19 @@ func findRunFile(dir string) (string, error) {
 
 // choose loads the checkpoint of a run's folder that --checkpoint names.
 func (f *evalFlags) choose(dir string) (*savedRun, error) {
-	latest := filepath.Join(dir, "checkpoints")
-	runs, _ := fs.Glob(os.DirFS(dir), "*/"+runFile) // the pattern is valid
-	switch {
-	case exists(latest):
-	case runfile.In(dir).Population:
-		latest = ""
-	case len(runs) > 0:
-		return nil, commandline.Usagef("%s is the folder of other runs; give one of them, for instance %s", dir,
-			filepath.Join(dir, filepath.Dir(runs[0])))
-	default:
-		return nil, commandline.Usagef("%s has no checkpoints; want the folder of a run, or a checkpoint "+
-			"(.safetensors)", dir)
+	latest, population := filepath.Join(dir, "checkpoints"), false
+	if !exists(latest) {
+		runs, _ := fs.Glob(os.DirFS(dir), "*/"+runFile) // the pattern is valid
+		population = runfile.In(dir).Population
+		switch {
+		case population:
+		case len(runs) > 0:
+			return nil, commandline.Usagef("%s is the folder of other runs; give one of them, for instance %s", dir,
+				filepath.Join(dir, filepath.Dir(runs[0])))
+		default:
+			return nil, commandline.Usagef("%s has no checkpoints; want the folder of a run, or a checkpoint "+
+				"(.safetensors)", dir)
+		}
 	}
 	switch {
 	case f.checkpoint == "best":
@@ -99,24 +101,32 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 		}
 		saved, err := checkpoint.Load(path)
 		run := &savedRun{Saved: saved}
-		if err == nil && filepath.Base(filepath.Dir(path)) == filepath.Base(latest) {
+		if filepath.Base(filepath.Dir(path)) == filepath.Base(latest) {
 			run.notes = []string{"there is no best checkpoint, as no episode had ended by then; this is the latest"}
-			if saved.Manifest.WrittenBy == converted {
-				run.notes = []string{"there is no best checkpoint; this is the latest"}
-			}
 		}
 		return run, err
-	case f.checkpoint == "latest" && latest == "":
+	case f.checkpoint == "latest" && population:
 		return nil, commandline.Usagef(
 			"%s is a population, which keeps its best member; give a file of 000/, 001/ and so on for another", dir)
 	case f.checkpoint == "latest":
 		return newest(latest)
-	case strings.Trim(f.checkpoint, "0123456789") == "" && f.checkpoint != "" && latest != "":
-		return atStep(latest, f.checkpoint)
 	}
 	path := f.checkpoint
-	if !exists(path) && latest != "" && !strings.ContainsAny(path, `/\`) {
-		path = filepath.Join(latest, strings.TrimSuffix(path, ".safetensors")+".safetensors") // by its name in the run
+	if step, err := strconv.ParseInt(path, 10, 64); err == nil && !population {
+		list, err := manifests(latest)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(list, func(m checkpoint.Manifest) bool { return m.Step == step })
+		if i < 0 {
+			var steps []string
+			for _, m := range slices.Backward(list) {
+				steps = append(steps, fmt.Sprint(m.Step))
+			}
+			return nil, commandline.Usagef("there is no checkpoint of timestep %s in %s; there are those of %s", path,
+				latest, strings.Join(steps, ", "))
+		}
+		path = filepath.Join(latest, list[i].File)
 	}
 	saved, err := checkpoint.Load(path)
 	if err != nil {
@@ -126,17 +136,9 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 	return &savedRun{Saved: saved}, nil
 }
 
-// storeIn opens the checkpoints in a folder, which must exist.
-func storeIn(dir string) (*checkpoint.Store, error) {
-	if !exists(dir) { // a store would be made
-		return nil, fmt.Errorf("%w in %s", checkpoint.ErrNone, dir)
-	}
-	return checkpoint.NewStore(dir, checkpoint.Options{})
-}
-
 // manifests returns the manifests in a folder of checkpoints, the latest first. There is at least one.
 func manifests(dir string) ([]checkpoint.Manifest, error) {
-	store, err := storeIn(dir)
+	store, err := checkpoint.NewStore(dir, checkpoint.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +151,10 @@ func manifests(dir string) ([]checkpoint.Manifest, error) {
 
 // newest loads the newest valid snapshot in a folder, with notes about the damaged ones that it skipped.
 func newest(dir string) (*savedRun, error) {
-	store, err := storeIn(dir)
+	if !exists(dir) { // a store would be made
+		return nil, fmt.Errorf("%w in %s", checkpoint.ErrNone, dir)
+	}
+	store, err := checkpoint.NewStore(dir, checkpoint.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -168,23 +173,4 @@ func passedOver(damaged []*checkpoint.DamagedError) (notes []string) {
 		}
 	}
 	return notes
-}
-
-// atStep loads the snapshot of a timestep.
-func atStep(dir, text string) (*savedRun, error) {
-	step, _ := strconv.ParseInt(text, 10, 64) // no checkpoint has a number that is too large
-	list, err := manifests(dir)
-	if err != nil {
-		return nil, err
-	}
-	var steps []string
-	for _, m := range list {
-		if m.Step == step {
-			saved, err := checkpoint.Load(filepath.Join(dir, m.File))
-			return &savedRun{Saved: saved}, err
-		}
-		steps = append([]string{fmt.Sprint(m.Step)}, steps...)
-	}
-	return nil, commandline.Usagef("there is no checkpoint of timestep %s in %s; there are those of %s", text, dir,
-		strings.Join(steps, ", "))
 }

@@ -1,18 +1,17 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"image"
-	"image/draw"
+	"image/png"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
@@ -30,18 +29,19 @@ type recording struct {
 	renderer envs.Renderer
 	every    int     // steps from one picture to the next
 	fps      float64 // pictures a second
+	thins    bool    // a PNG shows few pictures of the whole episode
 	steps    int
 	pictures []image.Image
 	over     bool
 }
 
-// newRecording returns env with a recording of fps pictures a second, one a step. 0 films in real time.
-func newRecording(env envs.Env, fps float64) (*recording, error) {
+// newRecording returns env with a recording for a file of fps pictures a second, one a step. 0 films in real time.
+func newRecording(env envs.Env, path string, fps float64) (*recording, error) {
 	renderer, ok := envs.As[envs.Renderer](env)
 	if !ok {
 		return nil, fmt.Errorf("the environment cannot draw itself")
 	}
-	r := &recording{Env: env, renderer: renderer, every: 1, fps: fps}
+	r := &recording{Env: env, renderer: renderer, every: 1, fps: fps, thins: isKind(path, ".png")}
 	if fps == 0 {
 		r.every, r.fps = film.Pace(envs.StepDuration(env))
 	}
@@ -73,6 +73,13 @@ func (r *recording) Step(actions []float32) (*envs.Step, error) {
 
 // take takes a picture if one is due.
 func (r *recording) take() error {
+	if r.thins && !r.over && len(r.pictures) == 2*strip {
+		r.every *= 2
+		for i := range strip {
+			r.pictures[i] = r.pictures[2*i]
+		}
+		r.pictures = r.pictures[:strip]
+	}
 	if r.over || r.steps%r.every != 0 || len(r.pictures) == maxPictures {
 		return nil
 	}
@@ -102,15 +109,6 @@ func (r *recording) write(ctx context.Context, path string) error {
 // renderMode is the setting of environments that draw only if it is set.
 const renderMode = "render_mode"
 
-// drawing returns the section environment with all defaults, changed so that the environment can draw itself.
-func drawing(full map[string]any) map[string]any {
-	full = maps.Clone(full)
-	if full[renderMode] == "" { // absent or set otherwise
-		full[renderMode] = "rgb_array"
-	}
-	return full
-}
-
 // draws returns an error if trainer.video_interval asks for films of an environment that cannot draw itself.
 func (r *singleRun) draws(env envs.Env) error {
 	_, draws := envs.As[envs.Renderer](env)
@@ -139,10 +137,6 @@ func saveMP4(ctx context.Context, path string, pictures []image.Image, fps float
 	if err != nil {
 		return err
 	}
-	if len(pictures) == 0 {
-		return errors.New("a film without pictures")
-	}
-	size := pictures[0].Bounds().Size()
 	folder, err := os.MkdirTemp("", "gorl-film") // an MP4 is not written from its beginning to its end
 	if err != nil {
 		return err
@@ -150,41 +144,25 @@ func saveMP4(ctx context.Context, path string, pictures []image.Image, fps float
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	made := filepath.Join(folder, "film.mp4")
 	cmd := exec.CommandContext(ctx, program, "-hide_banner", "-loglevel", "error",
-		"-f", "rawvideo", "-pixel_format", "rgba", "-video_size", fmt.Sprintf("%dx%d", size.X, size.Y),
-		"-framerate", fmt.Sprint(fps), "-i", "pipe:0",
+		"-f", "image2pipe", "-framerate", fmt.Sprint(fps), "-c:v", "png", "-i", "pipe:0",
 		"-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2:color=white", "-pix_fmt", "yuv420p", "-movflags", "+faststart", made)
-	var said strings.Builder
-	cmd.Stderr = &said
-	frames, err := cmd.StdinPipe()
+	frames, feed := io.Pipe()
+	cmd.Stdin = frames
+	go func() {
+		var err error
+		for _, picture := range pictures {
+			err = cmp.Or(err, (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(feed, picture))
+		}
+		_ = feed.CloseWithError(err)
+	}()
+	said, err := cmd.CombinedOutput()
+	_ = frames.Close() // which ends the goroutine if ffmpeg has not read everything
+	if err != nil {
+		return fmt.Errorf("ffmpeg: %w: %s", err, bytes.TrimSpace(said))
+	}
+	film, err := os.ReadFile(made)
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("starting ffmpeg: %w", err)
-	}
-	fed := feed(frames, pictures, size)
-	if err := cmd.Wait(); err != nil { // which says more than that the pipe is broken
-		return fmt.Errorf("ffmpeg: %w: %s", err, strings.TrimSpace(said.String()))
-	}
-	film, err := os.ReadFile(made)
-	if err := cmp.Or(fed, err); err != nil {
-		return err
-	}
 	return writeFile(path, film)
-}
-
-// feed writes pictures as raw RGBA, and closes the pipe.
-func feed(to io.WriteCloser, pictures []image.Image, size image.Point) (err error) {
-	defer func() { err = errors.Join(err, to.Close()) }()
-	raw := image.NewRGBA(image.Rectangle{Max: size})
-	for i, picture := range pictures {
-		if b := picture.Bounds(); b.Size() != size {
-			return fmt.Errorf("picture %d is of %v, the first of %v", i, b.Size(), size)
-		}
-		draw.Draw(raw, raw.Rect, picture, picture.Bounds().Min, draw.Src)
-		if _, err := to.Write(raw.Pix); err != nil {
-			return err
-		}
-	}
-	return nil
 }

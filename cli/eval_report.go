@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
-	"os"
 	"path/filepath"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/number"
@@ -29,13 +29,8 @@ type summary struct {
 func summarize(name string, values []float64) summary {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
-	s := summary{name: name, Mean: aggregate.Mean(values), Min: sorted[0], Max: sorted[n-1],
-		Median: (sorted[(n-1)/2] + sorted[n/2]) / 2}
-	for _, x := range values {
-		s.Std += (x - s.Mean) * (x - s.Mean)
-	}
-	s.Std = math.Sqrt(s.Std / float64(n))
-	return s
+	return summary{name: name, Mean: aggregate.Mean(values), Min: sorted[0], Max: sorted[n-1],
+		Median: (sorted[(n-1)/2] + sorted[n/2]) / 2, Std: stat.PopStdDev(values, nil)}
 }
 
 // summaries returns the summaries of return, length and the task's own metrics, the latter sorted by name. Episodes
@@ -106,11 +101,9 @@ func writeJSON(out io.Writer, value any) error {
 }
 
 // runsOf returns the runs in the folder target if target is not a run itself.
-func runsOf(target string) ([]string, error) {
-	info, err := os.Stat(target)
-	if err != nil || !info.IsDir() || // open reports errors
-		runfile.In(target).Population || exists(target, "checkpoints") || exists(target, runFile) {
-		return nil, nil
+func runsOf(target string) []string {
+	if runfile.In(target).Population || exists(target, "checkpoints") || exists(target, runFile) {
+		return nil
 	}
 	return runsBelow(target)
 }
@@ -124,17 +117,11 @@ func (f *evalFlags) runSeveral(ctx context.Context, target string, dirs []string
 	case f.config == "-":
 		return commandline.Usagef("--config - is read once, and %s has %d runs; give a file", target, len(dirs))
 	}
-	names := make([]string, len(dirs))
-	for i, dir := range dirs {
-		rel, err := filepath.Rel(target, dir)
-		if err != nil {
-			return err
-		}
-		names[i] = filepath.ToSlash(rel)
-	}
-	var figures []string
+	var names, figures []string
 	played := map[string]map[string]float64{}
 	for i, dir := range dirs {
+		rel, _ := filepath.Rel(target, dir) // it is below
+		names = append(names, filepath.ToSlash(rel))
 		_, result, err := f.play(ctx, dir)
 		if err != nil {
 			return fmt.Errorf("%s: %w", dir, err)
@@ -159,9 +146,9 @@ func (f *evalFlags) runSeveral(ctx context.Context, target string, dirs []string
 	case f.table != "":
 		return paper(f.stdout, f.table, tables)
 	case f.json:
-		groups := make([]map[string]any, len(tables))
-		for i, a := range tables {
-			groups[i] = a.dict()
+		var groups []map[string]any
+		for _, a := range tables {
+			groups = append(groups, a.dict())
 		}
 		return writeJSON(f.stdout, map[string]any{"checkpoint": f.checkpoint, "episodes": f.episodes, "seed": f.seed,
 			"stochastic": f.stochastic, "groups": groups})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"image"
 	"image/gif"
 	"image/png"
 	"math"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/internal/commandline"
@@ -153,6 +155,31 @@ func TestEvalTable(t *testing.T) {
 	}
 	gorl(t, 0, "eval", "runs/pole", "--episodes", "1", "--record", "pole.png")
 	same(t, "the width of a strip", 4*300+3*4, get(png.Decode(strings.NewReader(text("pole.png"))))(t).Bounds().Dx())
+	// The strip of a long episode goes on to its end, and few pictures are drawn for it.
+	long := &endless{}
+	strips := get(newRecording(long, "a.png", 25))(t)
+	get(strips.Reset(1))(t)
+	for range 2000 {
+		get(strips.Step(nil))(t)
+	}
+	if n := len(strips.pictures); long.drawn > 120 || n < strip || strips.every*(n+1) < 2000 {
+		t.Errorf("%d pictures are drawn of 2000, and %d kept, one of %d", long.drawn, n, strips.every)
+	}
+}
+
+// endless has an episode without an end, and counts its pictures.
+type endless struct {
+	envs.Env
+	drawn int
+}
+
+func (e *endless) Reset(int64) (*envs.Step, error) { return e.Step(nil) }
+func (*endless) Step([]float32) (*envs.Step, error) {
+	return &envs.Step{Terminated: []bool{false}, Truncated: []bool{false}}, nil
+}
+func (e *endless) Render(int) (image.Image, error) {
+	e.drawn++
+	return nil, nil
 }
 
 // trainer.video_interval films while training, before the first timestep and every interval. A run whose first film

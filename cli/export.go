@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,22 +38,14 @@ actions, to OUT:
   OUT.xml          the model that a run of a character simulates, for MuJoCo 3
 
 CHECKPOINT is a file, or the folder of a run or of a population, which stands for
-its best checkpoint, or without one the newest; --checkpoint chooses another. The
-checkpoint is verified, and the policy must act once before anything is written. A
-damaged checkpoint is an error.
+its best checkpoint, or without one the newest. A damaged one is an error.
 
-The policy includes the wrappers normalize_observation and clip_observation of the
-training environment. It does not include rescale_action and clip_action: apply
-them to what the policy returns. A recurrent policy has its state as a second input
-and output in OUT.onnx; package infer keeps the state itself.
-
-If the run's folder has robot.json, OUT says for which robot the policy is: joints,
-gains, default pose, action scales, observation terms, rates (docs/deploying.md).
-
-A user's own model without a description cannot be exported.`,
+The policy includes the wrappers normalize_observation and clip_observation, and not
+rescale_action and clip_action: apply these to what it returns. A recurrent policy
+has its state as a second input and output in OUT.onnx. If the run's folder has
+robot.json, OUT says for which robot the policy is (docs/deploying.md).`,
 		Example: `
 gorl export runs/cartpole cartpole.onnx
-gorl export --doc "CartPole, 500 of 500" --metadata task=CartPole-v1 runs/cartpole cartpole.onnx
 gorl export --member 2 runs/group/checkpoints/agent_2048 third.onnx
 gorl export runs/cartpole cartpole.safetensors`,
 		Args: commandline.Arguments(2, 2, "a checkpoint, or the folder of a run, and the file to write"),
@@ -62,19 +53,12 @@ gorl export runs/cartpole cartpole.safetensors`,
 	which := c.Flags().String("checkpoint", "best",
 		"which of the run's `checkpoints`: best, latest, a timestep or a file")
 	member := c.Flags().String("member", "", "`name` or number (from 0) of an agent in the checkpoint of several")
-	name := c.Flags().String("name", "", "`name` of the model's graph (default \"policy\")")
-	doc := c.Flags().String("doc", "", "`text` for people, in the model")
-	metadata := c.Flags().StringToString("metadata", nil,
-		"further `key=value` pairs for the model's metadata (may be repeated)")
 	force := c.Flags().BoolP("force", "f", false, "replace OUT if it exists")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		out := args[1]
 		format := filepath.Ext(out)
-		switch {
-		case format != ".onnx" && format != ".safetensors" && format != ".xml":
+		if format != ".onnx" && format != ".safetensors" && format != ".xml" {
 			return commandline.Usagef("OUT is %s: want a name that ends in .onnx, .safetensors or .xml", out)
-		case format != ".onnx" && (*name != "" || *doc != "" || len(*metadata) > 0):
-			return commandline.Usagef("--name, --doc and --metadata are for .onnx")
 		}
 		if err := cmp.Or(vacant(out, *force), spoils(out)); err != nil {
 			return err
@@ -97,19 +81,16 @@ gorl export runs/cartpole cartpole.safetensors`,
 		if err != nil {
 			return err
 		}
-		texts := map[string]string{}
-		if run != "" {
-			texts["run_path"] = run
-		}
-		maps.Copy(texts, *metadata)
 		if err := os.MkdirAll(filepath.Dir(out), 0o777); err != nil {
 			return err
 		}
 		write := p.WriteFile
 		if format == ".onnx" {
-			write = func(path string) error {
-				return onnx.WriteFile(path, p, onnx.Options{Name: *name, Doc: *doc, Metadata: texts})
+			o := onnx.Options{}
+			if run != "" {
+				o.Metadata = map[string]string{"run_path": run}
 			}
+			write = func(path string) error { return onnx.WriteFile(path, p, o) }
 		}
 		if err := write(out); err != nil {
 			return err

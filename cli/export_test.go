@@ -20,22 +20,21 @@ func TestExport(t *testing.T) {
 		"input   observations   batch × 4  float32  Box(4), raw; normalised within",
 		"output  actions        batch × 1  int64    Discrete(2), categorical",
 		"output  logits         batch × 2", "output  probabilities  batch × 2")
-	model := func(path string, policy *infer.Policy, o onnx.Options) {
+	model := func(path string, policy *infer.Policy) {
 		t.Helper()
-		if want := get(onnx.Encode(policy, o))(t); text(path) != string(want) {
+		if want := get(onnx.Encode(policy, onnx.Options{}))(t); text(path) != string(want) {
 			t.Errorf("%s is not the model of package onnx", path)
 		}
 	}
-	says(t, "export", "--name", "pole", "--doc", "of a test", "--metadata", "a=1,b=2", agent, "last.onnx")
-	model("last.onnx", get(infer.Load(agent))(t), onnx.Options{Name: "pole", Doc: "of a test",
-		Metadata: map[string]string{"a": "1", "b": "2"}})
+	says(t, "export", agent, "last.onnx")
+	model("last.onnx", get(infer.Load(agent))(t))
 	says(t, "export", agent, "alone.safetensors")
 	says(t, "export", "alone.safetensors", "again.onnx")
 	// Members of a group are exported one by one, those of MAPPO by name.
 	train(t, ".", "group", 5, 2)
 	const group = "group/checkpoints/agent_64"
 	says(t, "export", "--member", "1", group, "second.onnx")
-	model("second.onnx", get(infer.LoadMember(group+".safetensors", 1))(t), onnx.Options{})
+	model("second.onnx", get(infer.LoadMember(group+".safetensors", 1))(t))
 	save := func(name string, snap *checkpoint.Snapshot) string {
 		return get(get(checkpoint.NewStore("changed", checkpoint.Options{}))(t).Save(name, 1, snap))(t)
 	}
@@ -58,6 +57,5 @@ func TestExport(t *testing.T) {
 		{"export --member rigth " + several + " out.onnx", `did you mean "right"?`},
 		{"export cartpole last.onnx", "exists; --force replaces it"},
 		{"export cartpole out.pt", ".safetensors or .xml"},
-		{"export --doc x cartpole out.safetensors", "are for .onnx"},
 	})
 }

@@ -2,9 +2,10 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -129,27 +130,17 @@ func joinCurves(panels []plot.Panel, groups []watch.Group, statistic aggregate.S
 }
 
 // runsBelow returns the folders of the runs in a folder and up to two levels of folders in it, by their run.yaml.
-func runsBelow(root string) (dirs []string, err error) {
-	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // removed meanwhile
-			return nil
-		case err != nil:
-			return err
-		case !e.IsDir():
-			return nil
+func runsBelow(root string) (dirs []string) {
+	for _, pattern := range []string{"*/", "*/*/", "*/*/*/"} {
+		found, _ := fs.Glob(os.DirFS(root), pattern+runFile) // the pattern is valid
+		for _, name := range found {
+			dir := filepath.Join(root, filepath.FromSlash(path.Dir(name)))
+			below := func(run string) bool { return strings.HasPrefix(dir, run+string(filepath.Separator)) }
+			if !strings.Contains("/"+name, "/.") && !slices.ContainsFunc(dirs, below) { // members and checkpoints
+				dirs = append(dirs, dir)
+			}
 		}
-		if exists(path, runFile) {
-			dirs = append(dirs, path)
-			return filepath.SkipDir // members and checkpoints
-		}
-		rel, err := filepath.Rel(root, path)
-		if err == nil && (strings.Count(rel, string(filepath.Separator)) > 1 ||
-			rel != "." && strings.HasPrefix(e.Name(), ".")) {
-			return filepath.SkipDir
-		}
-		return err
-	})
+	}
 	slices.SortFunc(dirs, inspection.Naturally) // seed-2 before seed-10
-	return dirs, err
+	return dirs
 }

@@ -51,9 +51,8 @@ with its settings, a program that is gorl with that environment, a YAML file tha
 trains it, a test and a README. Existing files are never replaced: if one would be,
 nothing is written.
 
-The module requires the version of gorl that built this command. A command that was
-built from a checkout has no such version: --replace gives the checkout, and without
---replace the missing line is printed.`,
+The module requires the version of gorl that built this command. If that was a
+checkout, --replace gives it.`,
 		Example: `
 gorl init walker
 gorl init walker --module example.com/walker

@@ -22,41 +22,35 @@ func inspectCommand() *cobra.Command {
 		Long: `
 Describes each PATH, and whether it is complete:
 
-  a checkpoint   agent_1000.safetensors or its manifest, also without extension:
-                 the agent's class, step, settings, latest metrics, what the policy
-                 computes, and all tensors
+  a checkpoint   agent_1000.safetensors or its manifest, also without extension
   a run          its folder or that of its checkpoints: all checkpoints, and the
                  best one (or without it the newest) in detail
-  a population   its folder or a journal: the members, the copies, the history of
-                 the best weights, all checkpoints, and the best one in detail
-  a clip         of reference motion, in any format: frames, skeleton, repairs and
-                 faults
-  a model        an MJCF file of MuJoCo: bodies, joints, gains, and what is missing for
-                 the environment Character, also with the settings of --config
-  another file   .pt (also of skrl), .npz, .safetensors: values and tensors
+  a population   its folder or a journal: members, copies, history of the best
+                 weights, checkpoints
+  a clip         of reference motion, in any format, with its faults
+  a model        an MJCF file of MuJoCo, and what is missing for the environment
+                 Character, also with the settings of --config
+  another file   .pt, .npz, .safetensors: values and tensors
 
-Checkpoints are compared with the SHA-256 in their manifests. If one is damaged, the
-exit status is 1. Pickles in .pt files are not executed.`,
+If a checkpoint differs from the SHA-256 in its manifest, the exit status is 1.
+Pickles in .pt files are not executed.`,
 		Example: `
 gorl inspect runs/cartpole
-gorl inspect --tensors=false runs/cartpole/checkpoints/agent_2048
-gorl inspect --stats --key 'policy/*' runs/cartpole
+gorl inspect --key '' runs/cartpole/checkpoints/agent_2048    # no tensors
+gorl inspect --key 'policy/*' runs/cartpole
 gorl inspect --json runs/cartpole | jq .checkpoint.trainer.metrics
-gorl inspect agent_20000.pt                    # of skrl
 gorl inspect humanoid3d_walk.txt
 gorl inspect g1.xml --config g1.yaml --image g1.png`,
 		Args: commandline.Arguments(1, 0,
 			"a checkpoint, a clip, a model, or the folder of a run or of a population"),
 	}
 	asJSON := c.Flags().Bool("json", false, "print one JSON object for each PATH")
-	tensors := c.Flags().Bool("tensors", true, "list the tensors")
-	stats := c.Flags().Bool("stats", false, "show the least, mean and greatest value of each tensor")
 	keys := c.Flags().StringArrayP("key", "k", nil,
 		"list only tensors whose names match this `pattern`, with * for anything (may be repeated)")
 	config := c.Flags().StringP("config", "c", "", "run `file` whose environment Character has the settings of a model")
 	picture := c.Flags().String("image", "", "PNG `file` to write: the model in its default pose")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		o := inspection.Options{Stats: *stats}
+		o := inspection.Options{}
 		if *config != "" {
 			sections, err := readConfiguration(*config, nil)
 			if err == nil {
@@ -85,9 +79,6 @@ gorl inspect g1.xml --config g1.yaml --image g1.png`,
 				}
 			}
 			if *asJSON {
-				if !*tensors && r.Checkpoint != nil {
-					r.Checkpoint.Tensors = nil
-				}
 				if err := writeJSON(cmd.OutOrStdout(), r); err != nil {
 					return fmt.Errorf("%s: %w", path, err)
 				}
@@ -96,7 +87,7 @@ gorl inspect g1.xml --config g1.yaml --image g1.png`,
 			if i > 0 {
 				fmt.Fprintln(cmd.OutOrStdout())
 			}
-			if err := inspection.Write(cmd.OutOrStdout(), r, *tensors); err != nil {
+			if err := inspection.Write(cmd.OutOrStdout(), r); err != nil {
 				return err
 			}
 		}

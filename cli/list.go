@@ -66,15 +66,8 @@ gorl list
 gorl list agents PPO
 gorl list environments Walker
 gorl list trainer`,
-		Args: commandline.Arguments(0, 2, "a kind and a name, one of "+strings.Join(kinds, ", ")),
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion,
-			cobra.ShellCompDirective) {
-			offered := kinds
-			if len(args) > 0 {
-				offered = listing{kind: args[0]}.names()
-			}
-			return offered, cobra.ShellCompDirectiveNoFileComp
-		},
+		Args:      commandline.Arguments(0, 2, "a kind and a name, one of "+strings.Join(kinds, ", ")),
+		ValidArgs: kinds,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return listKinds(c)

@@ -129,13 +129,7 @@ func trainAlone(ctx context.Context, full runfile.Sections, id int) error {
 // The section environment may have the wrapper self_play, by which members are each other's opponents.
 func init() {
 	catalog.RegisterWrapper(preset.SelfPlay, selfplay.DefaultConfig(),
-		func(env envs.Env, s selfplay.Config) (envs.Env, error) {
-			e, err := selfplay.Wrap(env, s)
-			if err != nil {
-				return nil, err
-			}
-			return e, nil
-		})
+		func(env envs.Env, s selfplay.Config) (envs.Env, error) { return selfplay.Wrap(env, s) })
 }
 
 // checkSelfPlay returns an error if a run uses self-play that is no population.

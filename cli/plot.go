@@ -21,19 +21,16 @@ func plotCommand() *cobra.Command {
 		Long: `
 Draws what runs have tracked as a PNG, with a panel for each tag and a curve for each
 run. PATH is the folder of a run, a folder of such folders, or a file: JSON lines
-(scalars.jsonl) or an event file of TensorBoard. Runs are named after their folders.
+(scalars.jsonl) or an event file of TensorBoard.
 
 Runs whose run.yaml differ by the seed alone are one curve: the mean of the seeds, as far
-as all of them go, with a 95 % bootstrap confidence interval. --iqm draws the
-interquartile mean, --each a curve for every run.
-
-Without --tag it draws returns, lengths of episodes, losses and the learning rate.
---smooth draws TensorBoard's exponential moving average over the pale raw values.`,
+as all of them go, with a 95 % bootstrap confidence interval. Without --tag it draws
+returns, lengths of episodes, losses and the learning rate.`,
 		Example: `
 gorl plot runs/cartpole
 gorl plot --list runs/cartpole
 gorl plot --smooth 0.9 --tag '*reward (mean)' --tag 'Loss / *' --out losses.png runs/cartpole
-gorl plot -x time --title "Two learning rates" runs/slow runs/fast
+gorl plot -x time runs/slow runs/fast
 gorl plot runs                                 # all runs in a folder`,
 		Args: commandline.Arguments(1, 0, "the folder of a run, or a file of scalars"),
 	}
@@ -42,18 +39,15 @@ gorl plot runs                                 # all runs in a folder`,
 	smooth := c.Flags().Float64("smooth", 0, "`weight` of the exponential moving average, from 0 to below 1")
 	over := commandline.Choice(c, "x", "steps", "what curves are drawn over: steps (of all environments), timesteps "+
 		"(of the trainer), time (since a run's first value) or updates (of the agent); an `axis`", "steps", "timesteps",
-		"time", "updates", "step")
-	columns := c.Flags().Int("columns", 0, "`number` of panels beside each other (default: as many as rows)")
+		"time", "updates")
 	logarithmic := c.Flags().StringArray("log", nil,
 		"draw the tags that match this `pattern` on a logarithmic axis (may be repeated)")
-	title := c.Flags().String("title", "", "`text` above the picture (default: the name of a single run)")
 	out := c.Flags().String("out", "plot.png", "PNG `file` to write, which is replaced where it exists")
 	each := c.Flags().Bool("each", false, "draw a curve for every run, also of runs that differ by the seed alone")
 	iqm := c.Flags().Bool("iqm", false, "draw the interquartile mean of runs that differ by the seed alone, "+
 		"not the mean")
 	list := c.Flags().Bool("list", false,
 		"print the tags with their values' number, first, last, least and greatest, and draw nothing")
-	commandline.AtLeast(c, 0, "columns")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case !(*smooth >= 0 && *smooth < 1):
@@ -100,10 +94,11 @@ gorl plot runs                                 # all runs in a folder`,
 			}
 			consoleOf(cmd).note(joinCurves(drawn, groupRuns(names, dirs), statistic, what)...)
 		}
-		if *title == "" && len(records) == 1 {
-			*title = records[0].name
+		title := ""
+		if len(records) == 1 {
+			title = records[0].name
 		}
-		if err := plot.WritePNG(*out, *title, drawn, *columns); err != nil {
+		if err := plot.WritePNG(*out, title, drawn, 0); err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s of %s\n", *out, plural(len(drawn), "panel"),

@@ -48,7 +48,7 @@ func TestPlot(t *testing.T) {
 	for _, x := range []struct{ args, said string }{
 		{"runs/slow", "3 panels of 1 run\n"}, {"runs", "3 panels of 2 runs\n"}, {"--smooth 0.9 runs/slow",
 			"3 panels of 1 run\n"},
-		{"--columns 1 --tag reward* --tag *total* --tag 'Loss / *' runs", "4 panels of 2 runs\n"},
+		{"--tag reward* --tag *total* --tag 'Loss / *' runs", "4 panels of 2 runs\n"},
 		{"-x time runs/slow", ""},
 		{"--tag '*value loss' runs/slow", ""}, {"--tag '*value loss' --log loss* runs/slow", ""},
 	} {

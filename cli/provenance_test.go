@@ -40,6 +40,6 @@ func TestProvenance(t *testing.T) {
 		"map[agent.learning_rate:0.001 1e-07 trainer.timesteps:96 128]" {
 		t.Errorf("changes are %s", got)
 	}
-	matches(t, says(t, "inspect", "--tensors=false", "runs/pole"), `(?m)^ +2 .* timestep 96 .*`+tensor.TorchVersion(),
+	matches(t, says(t, "inspect", "-k", "", "runs/pole"), `(?m)^ +2 .* timestep 96 .*`+tensor.TorchVersion(),
 		`(?m)^ +2  agent.learning_rate +\[?0.001\]? +\[?1e-07\]?$`)
 }

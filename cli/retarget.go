@@ -26,13 +26,10 @@ func retargetCommand() *cobra.Command {
 Carries CLIP, a file in any format or humanoid_walk or humanoid_run, over to the
 robot of an MJCF file, and prints what is wrong with the clip before and after.
 
-Bodies are paired by their names. --propose prints the pairs as YAML, each body of
-the robot with the one of the clip that it follows. Correct them, and give the file
-with --mapping. A clip of the robot itself is only converted; with --mapping its
-feet, limits and contacts are repaired, too.
-
---out OUT.npz is gorl's own file. Other formats are for mjlab's tracking task, Isaac
-Lab's AMP task and MimicKit. --image shows clip (above) and result (below).`,
+--propose prints pairs of bodies with equal names as YAML. Correct them, and give the
+file with --mapping. A clip of the robot itself is only converted; with --mapping its
+feet, limits and contacts are repaired, too. The formats mjlab, isaaclab and mimickit
+are for mjlab's tracking task, Isaac Lab's AMP task and MimicKit.`,
 		Example: `
 gorl retarget humanoid_walk --model g1.xml --propose > map.yaml
 gorl retarget humanoid_walk --model g1.xml --mapping map.yaml --out walk.npz --image walk.png

@@ -55,8 +55,7 @@ func fileSchema() object {
 	memory := object{"type": []any{"object", "null"}, "additionalProperties": false, "properties": object{
 		"class": object{"enum": []any{"RandomMemory"}}, "memory_size": object{"type": "integer"}}}
 	trainer := only("trainer")
-	keysOf(trainer)["trackers"] = object{"anyOf": []any{list(nameOrMapping("trackers")), object{"type": "null"}},
-		"description": keysOf(trainer)["trackers"].(object)["description"]}
+	maps.Copy(keysOf(trainer)["trackers"].(object), listOrNull("trackers"))
 	sections := object{
 		"seed": object{"type": []any{"integer", "null"}, "minimum": 0,
 			"description": "Without a seed one is drawn."},
@@ -85,8 +84,10 @@ func fileSchema() object {
 // keysOf returns the properties of an object's schema.
 func keysOf(schema object) object { return schema["properties"].(object) }
 
-// list returns the schema of a list.
-func list(items object) object { return object{"type": "array", "items": items} }
+// listOrNull returns the schema of a list of names of a kind or of mappings, or null.
+func listOrNull(kind string) object {
+	return object{"type": []any{"array", "null"}, "items": nameOrMapping(kind)}
+}
 
 // having returns the condition that a key has a value that matches a pattern.
 func having(key, pattern string) object {
@@ -112,7 +113,7 @@ func environmentSchema() object {
 	for name, d := range config.Declared("environments") {
 		s := d.Schema()
 		keysOf(s)["id"] = true
-		keysOf(s)["wrappers"] = object{"anyOf": []any{list(nameOrMapping("wrappers")), object{"type": "null"}}}
+		keysOf(s)["wrappers"] = listOrNull("wrappers")
 		text, err := json.Marshal(s)
 		if err != nil {
 			panic(err) // a schema is plain data

@@ -25,17 +25,14 @@ func serveCommand() *cobra.Command {
 		Short: "show runs and populations in the browser while they train",
 		Long: `
 Starts a web server at 127.0.0.1 and prints its address. The page lists the runs and
-populations in the folder RUNS (default: runs) with state, progress and remaining time,
-compares their curves and settings, and shows for a population who copied whom and why,
-all hyperparameters and the members' health. It follows what is written; the runs need
-no change, and may be on another machine that shares the folder.
-
-A click on a run's page plays its newest checkpoint, in a process with limits of memory
-and priority; environments that start other programs, such as Gymnasium's, are refused.
+populations in the folder RUNS (default: runs), compares curves and settings, and shows
+who copied whom in a population and why. The runs may be on another machine that shares
+the folder. A click plays a run's newest checkpoint, unless its environment is another
+program.
 
 The server only reads, and only below RUNS; it follows no links. Another --address than
 a loopback one needs the token in the address that is printed. --export writes the page
-into one file instead, for a reader without gorl. Ctrl-C ends the server.`,
+into one file instead. Ctrl-C ends the server.`,
 		Example: `
 gorl serve
 gorl serve runs/walker --port 8000

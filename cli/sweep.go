@@ -52,7 +52,6 @@ type sweepParameter struct {
 
 func sweepCommand() *cobra.Command {
 	f := trainFlags{}
-	trials := 0
 	c := &cobra.Command{
 		Use:   "sweep FILE",
 		Short: "train with many combinations of settings and compare them",
@@ -76,13 +75,11 @@ ordinary runs in a folder for each trial; the table is also in results.csv and
 results.json. Ctrl-C saves all; gorl train --resume FOLDER goes on.`,
 		Example: `
 gorl sweep sweep.yaml
-gorl sweep sweep.yaml --trials 40 --jobs 4 --name rates --set trainer.timesteps=2000`,
+gorl sweep sweep.yaml --jobs 4 --name rates --set trainer.timesteps=2000`,
 		Args: commandline.Arguments(1, 1, "the file of a sweep"),
 	}
 	flags := c.Flags()
 	flags.StringVarP(&f.config, "config", "c", "", "configuration of all runs, a YAML `file`, instead of config:")
-	flags.IntVar(&trials, "trials", 0, "`number` of random draws, instead of trials:")
-	flags.StringVar(&f.seeds, "seeds", "", "`seeds` of every trial, such as 1..3, instead of seeds:")
 	flags.BoolVar(&f.check, "check", false, "check everything, print the trials, and do not train")
 	f.registerRun(c, "sweep")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -90,12 +87,6 @@ gorl sweep sweep.yaml --trials 40 --jobs 4 --name rates --set trainer.timesteps=
 		s, err := readSweep(args[0])
 		if err != nil {
 			return commandline.Usagef("%s: %w", args[0], err)
-		}
-		if f.given("trials") {
-			s.Trials = trials
-		}
-		if f.seeds != "" {
-			s.Seeds = f.seeds
 		}
 		b, err := s.batch()
 		if err != nil {

@@ -85,21 +85,17 @@ func syncRun(cmd *cobra.Command, dir string, set []string) (err error) {
 	defer func() { err = errors.Join(err, release()) }()
 	var errs []error
 	for _, t := range section.Trackers {
-		var values int64
-		var files int
-		var failed error
-		for _, run := range runs {
-			n, k, err := trackers.Send(cmd.Context(), t, run)
-			if values, files, failed = values+n, files+k, err; err != nil {
-				break
-			}
+		values, files, err := int64(0), 0, error(nil)
+		for i := 0; err == nil && i < len(runs); i++ {
+			n, k, failed := trackers.Send(cmd.Context(), t, runs[i])
+			values, files, err = values+n, files+k, failed
 		}
-		if failed != nil {
+		if err == nil {
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d values and %d files sent\n", t.Name, values, files)
+		} else {
 			errs = append(errs, fmt.Errorf("tracker %s: %w (%d values and %d files were sent; call again to send the "+
-				"rest)", t.Name, failed, values, files))
-			continue
+				"rest)", t.Name, err, values, files))
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: %d values and %d files sent\n", t.Name, values, files)
 	}
 	return errors.Join(errs...)
 }

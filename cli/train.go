@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/distributed"
-	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
@@ -46,23 +46,17 @@ func trainCommand() *cobra.Command {
 		Use:   "train",
 		Short: "train an agent or a population from a YAML file",
 		Long: `
-Trains an agent, or a population of agents, from a YAML file. The section
-environment: names an environment and its settings (docs/environments.md). models:,
-memory:, agent: and trainer: are those of skrl's Runner (docs/ppo.md, docs/amp.md,
-docs/training.md). With a section pbt: a population trains in this process
-(docs/pbt.md), with mutation: and training: one whose networks evolve
-(docs/evolution.md). Files of rl_games and Isaac Lab's command lines work, too
-(docs/reference/rl-games.md).
+Trains an agent, or a population of agents, from a YAML file. environment: names an
+environment and its settings (docs/environments.md). models:, memory:, agent: and
+trainer: are those of skrl's Runner (docs/ppo.md, docs/amp.md, docs/training.md). With
+pbt: a population trains (docs/pbt.md), with mutation: and training: one whose networks
+evolve (docs/evolution.md). Files of rl_games and Isaac Lab's command lines work, too.
 
-A run has a folder, by default runs/<name>: run.yaml, the complete configuration with
-all defaults and the seed; metrics for TensorBoard and as JSON lines; checkpoints, and
-the best one. If the name is taken, a number is added.
-
-Ctrl-C saves a checkpoint and ends with status 78; gorl train --resume RUN goes on.
-With --nproc several processes train the agent; torchrun, Slurm's srun, mpirun and
-Kubernetes can start them, too (docs/distributed.md). --seeds trains a run for each seed,
---jobs of them side by side, and ends with a table (docs/command-line.md). Paths in a configuration are
-relative to the current folder.`,
+A run has a folder, by default runs/<name>: run.yaml with all defaults and the seed,
+metrics, checkpoints. If the name is taken, a number is added. Ctrl-C saves a checkpoint
+and ends with status 78; gorl train --resume RUN goes on. --nproc, torchrun, Slurm's srun,
+mpirun and Kubernetes start several processes that train one agent (docs/distributed.md).
+--seeds trains a run for each seed. Paths are relative to the current folder.`,
 		Example: `
 gorl train --example cartpole > cartpole.yaml
 gorl train --config cartpole.yaml
@@ -76,9 +70,8 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.console, f.isaac.assignments = consoleOf(cmd), args
 			err := f.run(cmd.Context())
-			var usage *commandline.UsageError
-			if f.source != nil && errors.As(err, &usage) { // with the file and the line of the setting
-				err = wrong(f.source.Explain(err))
+			if _, usage := errors.AsType[*commandline.UsageError](err); usage && f.source != nil {
+				return wrong(f.source.Explain(err)) // with the file and the line of the setting
 			}
 			return err
 		},
@@ -108,9 +101,6 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	commandline.Once(c, "config")
 	commandline.AtLeast(c, 0, "seed", "timesteps", "max-restarts")
 	commandline.AtLeast(c, 1, "num-envs", "nproc", "max-iterations")
-	_ = c.RegisterFlagCompletionFunc("example",
-		cobra.FixedCompletions(exampleNames(), cobra.ShellCompDirectiveNoFileComp))
-	_ = c.RegisterFlagCompletionFunc("env", cobra.FixedCompletions(catalog.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
@@ -172,12 +162,11 @@ func (f *trainFlags) configuration() (runfile.Sections, error) {
 		return nil, commandline.Usagef("--resume names the run's folder; leave out --out and --name")
 	case f.resume != "" && path == "":
 		path = filepath.Join(f.resume, runFile)
-		if _, err := os.Stat(path); err != nil {
-			if holdsRun(f.resume) {
-				return nil, commandline.Usagef("there is a run in %s, but no %s with its configuration; give the "+
-					"configuration with --config", f.resume, runFile)
-			}
-			return nil, commandline.Usagef("there is no run to go on with in %s: %w", f.resume, err)
+		if !exists(path) && holdsRun(f.resume) {
+			return nil, commandline.Usagef("there is a run in %s, but no %s with its configuration; give the "+
+				"configuration with --config", f.resume, runFile)
+		} else if !exists(path) {
+			return nil, commandline.Usagef("there is no run to go on with in %s", f.resume)
 		}
 	case f.resume != "" && !holdsRun(f.resume):
 		return nil, commandline.Usagef("there is no run to go on with in %s", f.resume)
@@ -266,13 +255,8 @@ func (f *trainFlags) readAny(path string) (c runfile.Sections, err error) {
 		}
 	}
 	if f.isaac.track {
-		settings := map[string]any{}
-		for key, value := range map[string]string{"name": f.isaac.wandbName, "entity": f.isaac.wandbEntity,
-			"project": f.isaac.wandbP} {
-			if value != "" {
-				settings[key] = value
-			}
-		}
+		settings := map[string]any{"name": f.isaac.wandbName, "entity": f.isaac.wandbEntity, "project": f.isaac.wandbP}
+		maps.DeleteFunc(settings, func(_ string, value any) bool { return value == "" })
 		trainer := c.Section("trainer")
 		list, _ := trainer["trackers"].([]any)
 		trainer["trackers"] = append(list[:len(list):len(list)], map[string]any{"wandb": settings})
@@ -286,8 +270,7 @@ func (f *trainFlags) readAny(path string) (c runfile.Sections, err error) {
 
 // wrong turns an error of a configuration into a wrong use.
 func wrong(err error) error {
-	var usage *commandline.UsageError
-	if err == nil || errors.As(err, &usage) {
+	if _, usage := errors.AsType[*commandline.UsageError](err); usage || err == nil {
 		return err
 	}
 	return commandline.Usagef("%w", err)
@@ -295,9 +278,8 @@ func wrong(err error) error {
 
 // blame is wrong for errors of settings and of sizes that no memory can hold. It returns other errors as they are.
 func blame(err error) error {
-	var setting *config.Error
-	var size *capacity.Error
-	if errors.As(err, &setting) || errors.As(err, &size) {
+	_, setting := errors.AsType[*config.Error](err)
+	if _, size := errors.AsType[*capacity.Error](err); size || setting {
 		return wrong(err)
 	}
 	return err

@@ -48,17 +48,10 @@ func (f *checkFlags) register(flags *pflag.FlagSet) {
 // checkMode reads the flags of --check.
 func (f *trainFlags) checkMode() error {
 	x := &f.checks
-	switch x.mode {
-	case "", "false":
-		x.mode = ""
-	case "true":
-		x.mode = checkSettings
-	case checkSettings, checkEnv:
-	default:
-		return commandline.Usagef("--check is %q; want settings or env", x.mode)
-	}
 	f.check = f.check || x.mode != "" // gorl sweep has a flag of its own
 	switch {
+	case f.check && !slices.Contains([]string{"", checkSettings, checkEnv}, x.mode):
+		return commandline.Usagef("--check is %q; want settings or env", x.mode)
 	case x.observation+x.action+x.state != "" && x.mode != checkSettings:
 		return commandline.Usagef("--observation-space, --action-space and --state-space are for --check, which does " +
 			"not start the environment")

@@ -106,6 +106,7 @@ func evolved(c runfile.Sections, network *evolution.Network, seed int64,
 	return trainers.NewTrainee(env, build, trainers.Config{Seed: seed, SaveBuffers: true})
 }
 
+// evolvedAgent builds the agent of a member. After an error the agent is not nil, and not to be used.
 func evolvedAgent(c runfile.Sections, network *evolution.Network, env envs.Env, seed int64,
 	restoring *checkpoint.Snapshot) (agents.Agent, error) {
 	settings := maps.Clone(c.Section("agent"))
@@ -144,11 +145,11 @@ func evolvedAgent(c runfile.Sections, network *evolution.Network, env envs.Env, 
 	}
 	switch class {
 	case "PPO":
-		return agentOf(ppo.New(ppo.Options{Spaces: sp, Models: ppo.Evolvable(sp, shapes["policy"], shapes["value"],
-			models.DefaultGaussianConfig()), Dict: settings, Seed: seed}))
+		return ppo.New(ppo.Options{Spaces: sp, Models: ppo.Evolvable(sp, shapes["policy"], shapes["value"],
+			models.DefaultGaussianConfig()), Dict: settings, Seed: seed})
 	case "IPPO", "MAPPO":
-		return agentOf(ippo.New(ippo.Options{Spaces: sp, Centralised: class == "MAPPO", Dict: settings, Seed: seed,
-			Models: ippo.Evolvable(shapes, models.DefaultGaussianConfig())}))
+		return ippo.New(ippo.Options{Spaces: sp, Centralised: class == "MAPPO", Dict: settings, Seed: seed,
+			Models: ippo.Evolvable(shapes, models.DefaultGaussianConfig())})
 	case "AMP":
 		motions, ok := envs.As[envs.MotionSource](env)
 		if !ok && settings["discriminator_mode"] != "differential" {
@@ -161,16 +162,8 @@ func evolvedAgent(c runfile.Sections, network *evolution.Network, env envs.Env, 
 				return nil, err
 			}
 		}
-		return agentOf(amp.New(amp.Options{Spaces: sp, Models: amp.Evolvable(sp, shapes["policy"], shapes["value"],
-			shapes["discriminator"], amp.DefaultGaussian()), Motions: motions, Dict: settings, Seed: seed}))
+		return amp.New(amp.Options{Spaces: sp, Models: amp.Evolvable(sp, shapes["policy"], shapes["value"],
+			shapes["discriminator"], amp.DefaultGaussian()), Motions: motions, Dict: settings, Seed: seed})
 	}
 	return nil, fmt.Errorf("agent.class is %q; want PPO, AMP, IPPO or MAPPO", class)
-}
-
-// agentOf returns an agent as the interface, which is nil after an error.
-func agentOf[A agents.Agent](a A, err error) (agents.Agent, error) {
-	if err != nil {
-		return nil, err
-	}
-	return a, nil
 }

@@ -49,18 +49,17 @@ func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, st
 		o.MaxRestarts = 0
 	}
 	err = launch.Run(ctx, append([]string{self}, os.Args[1:]...), o)
-	var failure *launch.Failure
+	failure, failed := errors.AsType[*launch.Failure](err)
 	switch {
 	case errors.Is(err, launch.ErrStopped):
 		return &commandline.StatusError{Status: commandline.Stopped} // rank 0 has said where
-	case errors.As(err, &failure) && failure.Status == launch.StatusUsage: // the rank has printed the reason
+	case failed && failure.Status == launch.StatusUsage: // the rank has printed the reason
 		fmt.Fprintf(f.stderr, "%s: rank %d of %d was called wrongly\n", program, failure.Rank, failure.Size)
 		return &commandline.StatusError{Status: commandline.WrongUse}
+	case failed:
+		return err
 	}
-	if err != nil && failure == nil { // nothing was started
-		return wrong(err)
-	}
-	return err
+	return wrong(err) // nothing was started
 }
 
 // together is this process's part in a run of several ranks. Its group is nil if it trains alone.
@@ -106,16 +105,12 @@ func (t together) leave(err error) error {
 // tellAgent writes an error to the file that torchrun names. torchrun shows the earliest of all ranks' errors.
 func tellAgent(err error) error {
 	path := os.Getenv("TORCHELASTIC_ERROR_FILE")
-	var peer *distributed.PeerError
-	var stopped *commandline.StoppedError
-	if err == nil || path == "" || errors.As(err, &peer) || errors.As(err, &stopped) {
+	_, peer := errors.AsType[*distributed.PeerError](err)
+	if _, stopped := errors.AsType[*commandline.StoppedError](err); stopped || peer || err == nil || path == "" {
 		return nil
 	}
-	text, failed := json.Marshal(map[string]any{"message": map[string]any{"message": err.Error(),
+	text, _ := json.Marshal(map[string]any{"message": map[string]any{"message": err.Error(),
 		"extraInfo": map[string]string{"py_callstack": err.Error(), "timestamp": fmt.Sprint(time.Now().Unix())}}})
-	if failed != nil {
-		return failed
-	}
 	return os.WriteFile(path, text, 0o666)
 }
 
@@ -134,10 +129,7 @@ func (t together) agree(decide func() (agreed, error)) (a agreed, err error) {
 			return a, err
 		}
 	}
-	text, err := json.Marshal(a)
-	if err != nil {
-		return a, err
-	}
+	text, _ := json.Marshal(a) // texts have no error
 	if text, err = t.group.BroadcastBytes(0, text); err != nil {
 		return a, err
 	}

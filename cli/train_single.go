@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,12 +43,12 @@ func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place di
 		}
 		err = t.leave(own.trainSingle(ctx, c, t))
 	}
-	var stopped *commandline.StoppedError
-	var peer *distributed.PeerError
+	_, stopped := errors.AsType[*commandline.StoppedError](err)
+	_, peer := errors.AsType[*distributed.PeerError](err)
 	switch {
-	case errors.As(err, &stopped) && t.group.Rank() > 0:
+	case stopped && t.group.Rank() > 0:
 		return &commandline.StatusError{Status: commandline.Stopped}
-	case !errors.As(err, &stopped) && errors.As(err, &peer): // the launcher is to blame the other rank
+	case peer && !stopped: // the launcher is to blame the other rank
 		fmt.Fprintf(f.stderr, "%s: %v\n", program, err)
 		return &commandline.StatusError{Status: launch.StatusPeer}
 	}
@@ -79,7 +80,8 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 			err = errors.Join(err, env.Close())
 		}
 	}()
-	bars := progress.New(f.stderr, progress.Options{Silent: f.quiet || f.check, LineEvery: displayEvery()})
+	lines, _ := strconv.ParseFloat(os.Getenv(linesEvery), 64) // of a batch
+	bars := progress.New(f.stderr, progress.Options{Silent: f.quiet || f.check, LineEvery: lines})
 	defer bars.Wait()
 	run := singleRun{environment: settings, with: with, plan: plan}
 	trainer, err := f.trainer(c, env, &run, bars)
@@ -222,9 +224,9 @@ func (f *trainFlags) trainer(c runfile.Sections, env envs.Env, run *singleRun, b
 			run.cfg, run.dir, run.resume = *cfg, filepath.Join(cfg.Directory, cfg.Name), cfg.Resume
 			cfg.Progress, cfg.OnWarning, cfg.CloseEnvironmentAtExit = bars, f.warner(bars), false
 			// as many as env has
-			played := run.environment
-			if cfg.VideoInterval != (agents.Interval{}) {
-				played = drawing(played)
+			played := maps.Clone(run.environment)
+			if cfg.VideoInterval != (agents.Interval{}) && played[renderMode] == "" { // left open
+				played[renderMode] = "rgb_array"
 			}
 			cfg.EvaluationEnv = func(int, int64) (envs.Env, error) { return catalog.New(played) }
 			cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(t *trainers.Trainer, _ *envs.Step) error {

@@ -121,6 +121,11 @@ func TestTrainFlags(t *testing.T) {
 	} {
 		same(t, path, want, value(t, "all/of them/one/run.yaml", path))
 	}
+	// A registered network trains.
+	gorl(t, 0, "train", "-c", "short.yaml", "-q", "-n", "two", "-s", "models={policy: {class: Bilinear, width: 4}, "+
+		"value: {class: Bilinear}}")
+	same(t, "the layer's shape", []int64{4, 4},
+		loaded(t, "runs/two/checkpoints/agent_96.safetensors")["policy/net.0.weight"].Shape)
 	// A name that nobody gives is the time and the agent's.
 	stdout, _ := gorl(t, 0, "train", "-c", "short.yaml", "-q", "-s", "trainer.name=", "--timesteps", "1")
 	matches(t, stdout, `^runs/\d\d-\d\d-\d\d_\d\d-\d\d-\d\d_PPO\n$`)

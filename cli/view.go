@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"path/filepath"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/cli/internal/inspection"
 	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/envs/view"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/internal/commandline"
@@ -29,7 +27,6 @@ import (
 type viewFlags struct {
 	evalFlags
 	env, example string
-	acts         *string
 	port         uint16
 	follow       bool
 	socket       string
@@ -42,16 +39,12 @@ func viewCommand() *cobra.Command {
 		Short: "show a moving character in the browser, and push it",
 		Long: `
 Starts a web server at 127.0.0.1 and prints its address. The page shows the character
-of a run acting in real time by the mean or the most probable action, the reference
-motion if the task has one, and metrics of the episode. The page can pause, slow
-down, push and reset the character, and command direction and speed if the task has
-commands. It needs no network. Ctrl-C ends the server.
+of a run acting in real time by the mean or the most probable action, and the reference
+motion if the task has one. It can pause, slow down, push, reset and command.
 
 RUN and CHECKPOINT are as for gorl eval; --follow plays the newest checkpoint, and newer
 ones as training writes them. --example shows a trained policy that comes with gorl.
---env shows an environment without a run; it then gets zeros as actions, or random ones
-with --actions random. Characters of package envs/mujoco are shown in space, other
-environments by the pictures that they draw.`,
+--env shows an environment without a run; its actions are zeros. Ctrl-C ends the server.`,
 		Example: `
 gorl view --example humanoid
 gorl view runs/walker
@@ -68,28 +61,18 @@ gorl view --env Humanoid --set task=track --set residual=true`,
 	flags.StringVarP(&f.env, "env", "e", "", "show the environment with this `id`, without a run")
 	flags.StringVar(&f.example, "example", "", "show the trained policy of this `example`: "+
 		strings.Join(policyNames(), ", "))
-	f.acts = commandline.Choice(c, "actions", "zero", "what acts with --env", "zero", "random")
 	flags.BoolVar(&f.follow, "follow", false, "play the newest checkpoint of a run, and newer ones as they appear")
 	flags.StringVar(&f.socket, "socket", "", "serve a page of gorl serve at this Unix socket, within limits")
 	_ = flags.MarkHidden("socket")
 	flags.Uint16Var(&f.port, "port", 0, "`port` of the server; 0 takes a free one")
-	_ = c.RegisterFlagCompletionFunc("example",
-		cobra.FixedCompletions(policyNames(), cobra.ShellCompDirectiveNoFileComp))
-	_ = c.RegisterFlagCompletionFunc("env", cobra.FixedCompletions(catalog.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
 func (f *viewFlags) run(ctx context.Context, args []string) (err error) {
-	sources := len(args)
-	for _, flag := range []string{f.env, f.example} {
-		sources += min(len(flag), 1)
-	}
 	switch {
-	case sources != 1:
+	case len(args)+min(len(f.env), 1)+min(len(f.example), 1) != 1:
 		return commandline.Usagef("give either a run, a checkpoint, --env ID or --example NAME (one of %s)",
 			strings.Join(policyNames(), ", "))
-	case f.env == "" && f.given("actions"):
-		return commandline.Usagef("--actions is for --env; a run acts by its policy, at random with --stochastic")
 	case f.follow && (len(args) == 0 || f.given("checkpoint")):
 		return commandline.Usagef("--follow is for a run, without --checkpoint")
 	case f.example != "" && (f.given("config") || f.given("checkpoint") || f.given("device")):
@@ -101,11 +84,6 @@ func (f *viewFlags) run(ctx context.Context, args []string) (err error) {
 		}
 	}
 	c := runfile.Sections{"environment": map[string]any{"id": f.env}}
-	for _, name := range catalog.Names() {
-		if strings.EqualFold(name, f.env) {
-			c.Section("environment")["id"] = name
-		}
-	}
 	var saved *savedRun
 	var policy *infer.Policy
 	title, source := f.env, "--env "+f.env
@@ -145,7 +123,9 @@ func (f *viewFlags) run(ctx context.Context, args []string) (err error) {
 	for _, w := range envs.All[envs.RunningStatistics](env) {
 		w.Freeze(true)
 	}
-	cfg := view.Config{Env: env, Title: title, Seed: f.seed, Act: f.without(env)}
+	zeros := make([]float32, env.Spaces().Action.Width())
+	cfg := view.Config{Env: env, Title: title, Seed: f.seed,
+		Act: func(*envs.Step) ([]float32, error) { return zeros, nil }}
 	if policy != nil {
 		if cfg.Act, err = f.policyActs(policy, env); err != nil {
 			return err
@@ -153,13 +133,14 @@ func (f *viewFlags) run(ctx context.Context, args []string) (err error) {
 	}
 	if saved != nil {
 		p := &playing{flags: &f.evalFlags, run: saved, env: env}
-		if f.follow {
-			p.dir = args[0]
-		}
 		if err := p.load(saved.Saved); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, p.Close()) }()
+		if f.follow {
+			p.newer = make(chan *checkpoint.Saved)
+			go p.follow(ctx, args[0], saved.Path)
+		}
 		cfg.Act, cfg.Figures = p.Act, p.Figures
 	}
 	v, err := view.New(cfg)
@@ -183,39 +164,26 @@ func (f *viewFlags) run(ctx context.Context, args []string) (err error) {
 // viewMemory limits the memory in bytes of a process that plays a run for a page of gorl serve.
 const viewMemory = 2 << 30
 
-// without returns a function that acts without a policy.
-func (f *viewFlags) without(env envs.Env) func(*envs.Step) ([]float32, error) {
-	space := env.Spaces().Action
-	actions := make([]float32, space.Width())
-	rng := rand.New(rand.NewPCG(uint64(f.seed), 0))
-	return func(*envs.Step) ([]float32, error) {
-		if *f.acts == "random" {
-			space.Sample(rng, actions)
-		}
-		return actions, nil
-	}
-}
-
 // playing acts by the checkpoint of a run, as the agent does in evaluation. Close it in the end.
 type playing struct {
 	flags *evalFlags
 	run   *savedRun // with the present checkpoint
 	env   envs.Env
 	agent agents.Agent
-	// dir is a run's folder whose newest checkpoint is played, or "". looked is when it was last searched.
-	dir    string
-	looked time.Time
+	// newer receives the checkpoints that training has written since. It is nil unless the run is followed.
+	newer chan *checkpoint.Saved
 }
 
-// load makes the agent of a checkpoint and closes the earlier agent.
+// load makes the agent of a checkpoint and closes the earlier agent. After an error the earlier one plays on.
 func (p *playing) load(saved *checkpoint.Saved) error {
-	p.run.Saved, p.looked = saved, time.Now()
-	trainer, err := p.flags.player(p.env, p.run)
+	run := *p.run
+	run.Saved = saved
+	trainer, err := p.flags.player(p.env, &run)
 	if err != nil {
 		return err
 	}
 	err = p.Close()
-	p.agent = trainer.Agent()
+	p.run, p.agent = &run, trainer.Agent()
 	p.agent.SetTraining(false)
 	if s, ok := agents.As[agents.Stochastic](p.agent); ok {
 		s.SetStochastic(p.flags.stochastic)
@@ -233,13 +201,16 @@ func (p *playing) Close() error {
 
 // Act returns the actions for a step, of a newer checkpoint if there is one.
 func (p *playing) Act(step *envs.Step) ([]float32, error) {
-	saved := p.newer()
-	if saved != nil {
-		if err := p.load(saved); err != nil {
-			return nil, err
+	fresh := false
+	select {
+	case saved := <-p.newer:
+		err := p.load(saved)
+		if fresh = err == nil; !fresh {
+			p.flags.note(fmt.Sprintf("%v; the earlier checkpoint plays on", err))
 		}
+	default:
 	}
-	if step.Rewards != nil && saved == nil {
+	if step.Rewards != nil && !fresh {
 		if err := p.agent.Record(trainers.Transition(step)); err != nil { // episodes that ended reset memories
 			return nil, err
 		}
@@ -262,25 +233,33 @@ func (p *playing) Figures(step *envs.Step) (map[string]float64, error) {
 		}
 		figures["style reward"] = float64(rewards[0])
 	}
-	if p.dir != "" {
+	if p.newer != nil {
 		figures["checkpoint"] = float64(p.run.Manifest.Step)
 	}
 	return figures, nil
 }
 
-// newer returns the newest checkpoint of the folder if it is another than the present one, or nil. A checkpoint that
-// cannot be read is tried again: training may have replaced it.
-func (p *playing) newer() *checkpoint.Saved {
-	if p.dir == "" || time.Since(p.looked) < followEvery {
-		return nil
-	}
-	p.looked = time.Now()
-	if now, err := newestIn(p.dir); err == nil && now != p.run.Path {
+// follow passes newer checkpoints of a run's folder to Act until the context ends. It reads them while Act goes on. A
+// checkpoint that cannot be read is tried again: training may have replaced it.
+func (p *playing) follow(ctx context.Context, dir, playing string) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(followEvery):
+		}
+		now, err := newestIn(dir)
+		if err != nil || now == playing {
+			continue
+		}
 		if saved, err := checkpoint.Load(now); err == nil {
-			return saved
+			select {
+			case <-ctx.Done():
+			case p.newer <- saved:
+				playing = now
+			}
 		}
 	}
-	return nil
 }
 
 // newestIn returns the path of the newest checkpoint of a run's folder; of another folder, such as a population's, that

@@ -15,6 +15,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/coder/websocket/wsjson"
 
+	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/view"
 	"github.com/gorl-dev/gorl/internal/commandline"
 )
@@ -113,6 +114,17 @@ func TestViewRun(t *testing.T) {
 	gorl(t, 0, "train", "--resume", "runs/plain", "--timesteps", "128", "-q")
 	frames(t, url, nil, func(f *view.Frame) bool { return f.Figures["checkpoint"] == 128 })
 	stop()
+	// A newer checkpoint that cannot play leaves the earlier one playing.
+	flags := &evalFlags{console: console{stderr: io.Discard}, checkpoint: "latest", episodes: 1, numEnvs: 1}
+	saved := get(flags.load("runs/plain"))(t)
+	env := get(flags.makeEnvironment(saved.sections, ""))(t)
+	defer env.Close()
+	p := &playing{flags: flags, run: saved, env: env, newer: make(chan *checkpoint.Saved, 1)}
+	must(t, p.load(saved.Saved))
+	defer p.Close()
+	p.newer <- &checkpoint.Saved{Snapshot: checkpoint.NewSnapshot()}
+	get(p.Act(get(env.Reset(1))(t)))(t)
+	same(t, "the timestep", int64(128), p.run.Manifest.Step)
 }
 
 // The policies that come with gorl walk, and act in their examples' environments only.
@@ -138,7 +150,6 @@ func TestViewWrongUse(t *testing.T) {
 		{"view", "one of humanoid, quadruped, walker"},
 		{"view --example walker -c a.yaml", "--example has a policy of its own"},
 		{"view --example humanoid --set task=imitate", "--set has changed the environment of --example humanoid"},
-		{"view runs/pole --actions random", "--actions is for --env"},
 		{"view runs/pole --follow --checkpoint best", "--follow is for a run"},
 		{"view --env Wolker", `did you mean "Walker"`},
 	})

@@ -57,7 +57,6 @@ func TestWrongUse(t *testing.T) {
 		{wrong, "--config is missing", []string{"run"}},
 		{wrong, `--every is "x": want a time such as`, []string{"run", "--config", path, "--every", "x"}},
 		{wrong, "give one of them", []string{"slurm", "--config", path, "--print", "--submit"}},
-		{failed, "MaxEvents is -1", []string{"report", dir, "--events", "-1"}},
 		{wrong, `--member is "worst"`, []string{"replay", dir, "--member", "worst"}},
 		{failed, "2", []string{"replay", dir, "--member", "2", "--out", filepath.Join(empty, "s.json")}},
 	} {

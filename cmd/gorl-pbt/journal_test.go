@@ -40,7 +40,7 @@ func TestReportAndReplayOfAnEvolution(t *testing.T) {
 	recorded := must.Read(t, "../../pbt/report/testdata/evolving.jsonl")
 	dir := t.TempDir()
 	writeJournal(t, filepath.Join(dir, "000"), string(recorded))
-	status, stdout, stderr := use(t.Context(), "report", dir, "--title", "four")
+	status, stdout, stderr := use(t.Context(), "report", dir)
 	if status != commandline.Done || !strings.Contains(stdout, "report.html") {
 		t.Fatalf("%d %s %s", status, stdout, stderr)
 	}

@@ -20,14 +20,9 @@ func replayCommand() *cobra.Command {
 		Long: `
 Follows the weights of a member back through all that they were copied from, and
 writes the hyperparameters that they were trained with, step by step, as JSON.
-
 gorl train --config FILE --schedule schedule.json trains one agent with them, where
-FILE is the population's without the section pbt. A program of your own calls
-timeline.Read and Timeline.Apply (package pbt/timeline).
-
-Where the networks of the population evolved, the architectures that the weights
-had are written down too, but not replayed: the agent keeps the networks that
-your program gives it, for instance those of the elite.
+FILE is the population's without the section pbt. Architectures of networks that
+evolved are printed and not replayed.
 
 DIR is a population's folder (with 000, 001, ...) or a journal.`,
 		Example: `
@@ -46,31 +41,26 @@ gorl-pbt replay --member 3 --out three.json runs/population`,
 		if err := timeline.Write(*out, s); err != nil {
 			return err
 		}
-		keys, shapes := s.Keys(), s.Architectures()
+		keys, note := s.Keys(), ""
+		header := append([]string{"from environment step", "member"}, keys...)
+		if len(s.Architectures()) > 0 {
+			header = append(header, "architecture")
+			note = "Architectures are not replayed: an agent that trains by this schedule keeps the networks that it " +
+				"is given.\n"
+		}
 		var rows [][]string
 		for _, p := range s.Phases {
-			row := []string{fmt.Sprint(p.From), fmt.Sprint(p.Member)}
+			row := tracking.Cells(p.From, p.Member)
 			for _, key := range keys {
 				row = append(row, fmt.Sprintf("%.5g", s.At(p.From)[key]))
 			}
-			if len(shapes) > 0 {
-				row = append(row, p.Architecture)
-			}
-			rows = append(rows, row)
-		}
-		header := append([]string{"from environment step", "member"}, keys...)
-		if len(shapes) > 0 {
-			header = append(header, "architecture")
+			rows = append(rows, append(row, p.Architecture)[:len(header)])
 		}
 		if err := tracking.Table(cmd.OutOrStdout(), header, rows); err != nil {
 			return err
 		}
-		if len(shapes) > 0 {
-			fmt.Fprintln(cmd.OutOrStdout(), "\nArchitectures are not replayed: an agent that trains by this schedule "+
-				"keeps the networks that it is given.")
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "\n%d environment steps in all, founding seed %d. Written to %s.\n",
-			s.Steps, s.Seed, *out)
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "\n%s%d environment steps in all, founding seed %d. Written to %s.\n",
+			note, s.Steps, s.Seed, *out)
 		return err
 	}
 	return c

@@ -25,12 +25,10 @@ DIR is a population's folder (with 000, 001, ...) or a journal. The population m
 still be training.`,
 		Example: `
 gorl-pbt report runs/population
-gorl-pbt report --out /tmp/walkers --title "Four walkers" runs/train/pbt_workspace`,
+gorl-pbt report --out /tmp/walkers runs/train/pbt_workspace`,
 		Args: commandline.Arguments(1, 1, "the population's folder"),
 	}
 	out := c.Flags().String("out", "", "`folder` of the report (default: the folder report in DIR)")
-	title := c.Flags().String("title", "", "`text` at the top of the page (default: DIR and the number of members)")
-	events := c.Flags().Int("events", 0, "greatest `number` of events in the page's table (default 2000)")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		history, err := journal.ReadHistory(args[0])
 		if err != nil {
@@ -43,14 +41,11 @@ gorl-pbt report --out /tmp/walkers --title "Four walkers" runs/train/pbt_workspa
 			}
 			*out = filepath.Join(dir, "report")
 		}
-		if *title == "" {
-			*title = fmt.Sprintf("%s, population of %d", args[0], history.Run.Members)
-		}
-		if err := report.Write(*out, history, report.Options{Title: *title, MaxEvents: *events}); err != nil {
+		title := fmt.Sprintf("%s, population of %d", args[0], history.Run.Members)
+		if err := report.Write(*out, history, report.Options{Title: title}); err != nil {
 			return err
 		}
-		page := filepath.Join(*out, report.PageFile)
-		_, err = fmt.Fprintln(cmd.OutOrStdout(), page)
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), filepath.Join(*out, report.PageFile))
 		return err
 	}
 	return c

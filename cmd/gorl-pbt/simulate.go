@@ -20,18 +20,15 @@ func simulateCommand() *cobra.Command {
 		Use:   "simulate",
 		Short: "try out settings on synthetic members before training",
 		Long: `
-Trains many populations of synthetic members with the strategy, thresholds,
-mutation and intervals of a population's file, and the same members without
-copying beside them, and shows how much is copied, what it gains, and how fast
-diversity is lost. Several files are compared.
+Trains many populations of synthetic members with the settings of a population's
+file, and the same members without copying, and shows how much is copied, what it
+gains, and how fast diversity is lost. Several files are compared.
 
-How synthetic members learn: a member has a skill from 0 to 1 that grows the
-faster the nearer its hyperparameters are to their optima, which begin --distance
-decades away from where members begin and move by --drift decades; bad ones make
-it forget again. What it reports is --offset plus --scale times its skill, with
-noise. Choose --scale and --offset as your objective has them, since thresholds
-may be in its units. The result says how settings compare, not how good an
-agent will become.`,
+A member has a skill from 0 to 1. It grows the faster the nearer the member's
+hyperparameters are to their optima, which begin --distance decades away and move by
+--drift decades. The objective is --scale times the skill, with noise: thresholds may
+be in its units. The result says how settings compare, not how good an agent will
+become.`,
 		Example: `
 gorl-pbt simulate --config population.yaml --scale 500
 gorl-pbt simulate --config tight.yaml --config loose.yaml --noise 0.1
@@ -46,14 +43,9 @@ gorl-pbt simulate --config population.yaml --members 16 --intervals 100 --seeds 
 	members := c.Flags().Int("members", 0, "`number` of members (default: the file's)")
 	noise := c.Flags().Float64("noise", 0.03,
 		"standard deviation of a reading of the objective, as a `fraction` of --scale")
-	luck := c.Flags().Float64("luck", 0.3,
-		"how much equal members differ: standard deviation of the logarithm of their speed")
 	distance := c.Flags().Float64("distance", 0.7, "`decades` between where members begin and the optima")
 	drift := c.Flags().Float64("drift", -0.1, "`decades` by which the optima move while an ideal member learns 63 %")
-	width := c.Flags().Float64("width", 0.5, "`decades` from the optima at which learning is 61 % as fast")
-	forgetting := c.Flags().Float64("forgetting", 0.3, "how strongly bad hyperparameters undo what is learned")
 	scale := c.Flags().Float64("scale", 1, "difference between a perfect and an untrained member's objective")
-	offset := c.Flags().Float64("offset", 0, "an untrained member's objective")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if len(*files) == 0 {
 			return commandline.Usagef("--config is missing: give the population's YAML file")
@@ -82,8 +74,8 @@ gorl-pbt simulate --config population.yaml --members 16 --intervals 100 --seeds 
 				o.TotalSteps = defaultIntervals * o.IntervalSteps
 			}
 			model := simulate.Model{
-				Landscapes: simulate.Landscapes(o, *distance, *drift, *width), Forgetting: *forgetting,
-				Noise: *noise * *scale, Luck: *luck, Offset: *offset, Scale: *scale,
+				Landscapes: simulate.Landscapes(o, *distance, *drift, 0.5), Forgetting: 0.3,
+				Noise: *noise * *scale, Luck: 0.3, Scale: *scale,
 			}
 			if o.Measure.Minimise {
 				model.Scale = -*scale

@@ -7,6 +7,7 @@
 package commandline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,23 +70,24 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	root.SetErr(stderr)
 	Prepare(root)
 	began := false
-	watch(root, &began)
+	root.PersistentPreRun = func(*cobra.Command, []string) { began = true }
 	root.SetArgs(append([]string{}, args...)) // cobra replaces nil by the arguments of the process
 	ran, err := root, misnamed(root, args)
 	if err == nil {
 		ran, err = root.ExecuteContextC(ctx)
 	}
-	var usage *UsageError
-	var status *StatusError
-	switch {
-	case err == nil:
+	if err == nil {
 		return Done
-	case errors.As(err, &status):
+	}
+	if status, ok := errors.AsType[*StatusError](err); ok {
 		return status.Status
+	}
+	_, usage := errors.AsType[*UsageError](err)
+	switch {
 	case errors.Is(err, errNothing):
 		_ = writeHelp(stderr, root)
 		return WrongUse
-	case errors.As(err, &usage) || !began: // cobra refuses unknown flags before anything runs
+	case usage || !began: // cobra refuses unknown flags before anything runs
 		fmt.Fprintf(stderr, "%s: %v (see %s --help)\n", ran.CommandPath(), err, ran.CommandPath())
 		return WrongUse
 	}
@@ -101,17 +103,14 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 
 // missing reports whether an error says that an argument names no file.
 func missing(c *cobra.Command, err error) bool {
-	var file *fs.PathError
-	return errors.As(err, &file) && errors.Is(file, fs.ErrNotExist) && slices.Contains(c.Flags().Args(), file.Path)
+	file, ok := errors.AsType[*fs.PathError](err)
+	return ok && errors.Is(file, fs.ErrNotExist) && slices.Contains(c.Flags().Args(), file.Path)
 }
 
 // stopped reports whether a signal has ended the work.
 func stopped(ctx context.Context, err error) bool {
-	var e *StoppedError
-	if errors.As(err, &e) {
-		return true
-	}
-	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx)))
+	_, saved := errors.AsType[*StoppedError](err)
+	return saved || ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx)))
 }
 
 // errNothing is the error of a call without a subcommand.
@@ -126,8 +125,11 @@ func Prepare(root *cobra.Command) {
 	root.SetFlagErrorFunc(wrongFlag)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
+	version := root
 	for _, c := range root.Commands() {
 		switch c.Name() {
+		case "version":
+			version = c
 		case "help": // cobra's own prints all help for a subcommand that does not exist
 			c.Use, c.Short, c.Long = "help [SUBCOMMAND]", "describe a subcommand", "Describes a subcommand."
 			c.Args = func(_ *cobra.Command, args []string) error { return misnamed(root, args) }
@@ -140,14 +142,12 @@ func Prepare(root *cobra.Command) {
 		root.Args = known
 		root.RunE = func(c *cobra.Command, _ []string) error {
 			if asked, _ := c.Flags().GetBool("version"); asked {
-				return version(c)
+				return version.RunE(c, nil)
 			}
 			return errNothing
 		}
-		for _, c := range root.Commands() {
-			if c.Name() == "version" {
-				root.Flags().Bool("version", false, c.Short)
-			}
+		if version != root {
+			root.Flags().Bool("version", false, version.Short)
 		}
 	}
 }
@@ -186,41 +186,23 @@ var kinds = map[string]string{
 
 // wrongFlag returns an error that suggests a flag, or says what its value must be.
 func wrongFlag(c *cobra.Command, err error) error {
-	var value *pflag.InvalidValueError
-	var usage *UsageError
-	if errors.As(err, &usage) {
+	if usage, ok := errors.AsType[*UsageError](err); ok {
 		return usage
 	}
-	if errors.As(err, &value) && kinds[value.GetFlag().Value.Type()] != "" {
-		return Usagef("--%s is %q: want %s", value.GetFlag().Name, value.GetValue(),
-			kinds[value.GetFlag().Value.Type()])
-	}
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) {
-		return &UsageError{err}
-	}
-	var names []string
-	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	name := unknown.GetSpecifiedName()
-	if group := unknown.GetSpecifiedShortnames(); group != "" { // -config, of which c is no flag
-		name = strings.TrimLeft(group, "-")
-	}
-	name, _, _ = strings.Cut(name, "=")
-	if near := config.Nearest(name, names); near != "" {
-		return Usagef("%w; did you mean --%s?", err, near)
-	}
-	return &UsageError{err}
-}
-
-// watch sets began when a command's own work begins.
-func watch(c *cobra.Command, began *bool) {
-	if run := c.RunE; run != nil {
-		c.RunE = func(cmd *cobra.Command, args []string) error {
-			*began = true
-			return run(cmd, args)
+	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		if want := kinds[value.GetFlag().Value.Type()]; want != "" {
+			return Usagef("--%s is %q: want %s", value.GetFlag().Name, value.GetValue(), want)
 		}
 	}
-	for _, sub := range c.Commands() {
-		watch(sub, began)
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		// -config is a group of short flags, of which c is none
+		name := cmp.Or(strings.TrimLeft(unknown.GetSpecifiedShortnames(), "-"), unknown.GetSpecifiedName())
+		name, _, _ = strings.Cut(name, "=")
+		if near := config.Nearest(name, names); near != "" {
+			return Usagef("%w; did you mean --%s?", err, near)
+		}
 	}
+	return &UsageError{err}
 }

@@ -30,10 +30,7 @@ func useLine(c *cobra.Command) string {
 
 // Examples returns the lines of a command's examples.
 func Examples(c *cobra.Command) []string {
-	if strings.TrimSpace(c.Example) == "" {
-		return nil
-	}
-	return strings.Split(strings.TrimSpace(c.Example), "\n")
+	return strings.FieldsFunc(c.Example, func(r rune) bool { return r == '\n' })
 }
 
 func writeHelp(w io.Writer, c *cobra.Command) error {
@@ -50,11 +47,8 @@ func writeHelp(w io.Writer, c *cobra.Command) error {
 	}
 	c.InitDefaultHelpFlag()
 	fmt.Fprintf(&b, "\nflags:\n%s", c.LocalFlags().FlagUsages())
-	if lines := Examples(c); len(lines) > 0 {
-		b.WriteString("\nexamples:\n")
-		for _, line := range lines {
-			fmt.Fprintf(&b, "  %s\n", line)
-		}
+	if lines := Examples(c); lines != nil {
+		fmt.Fprintf(&b, "\nexamples:\n  %s\n", strings.Join(lines, "\n  "))
 	}
 	fmt.Fprintf(&b, "\n%s", statuses)
 	_, err := io.WriteString(w, b.String())

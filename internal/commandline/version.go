@@ -9,15 +9,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version runs the subcommand version of a root.
-func version(root *cobra.Command) error {
-	c, _, err := root.Find([]string{"version"})
-	if err != nil {
-		return err
-	}
-	return c.RunE(c, nil)
-}
-
 // VersionCommand returns the subcommand that prints the program's version, Go's version, the platform, and further
 // lines. The version is that of the module, or of the commit that was built.
 func VersionCommand(name string, further ...func() string) *cobra.Command {

@@ -12,10 +12,8 @@ package runfile
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 
 	"github.com/gorl-dev/gorl/internal/config"
@@ -36,12 +34,14 @@ const (
 	Ranks
 )
 
-// known are all sections in the order in which they are written.
-var known = []struct {
+// section is a section and its readers.
+type section struct {
 	name    string
 	readers Reader
-}{
+}
 
+// known are all sections in the order in which they are written.
+var known = []section{
 	{"seed", Trainers | Populations | Evolutions},
 	{"environment", Environments},
 	{"distributed", Ranks},
@@ -94,20 +94,8 @@ type Sections map[string]any
 
 // Read reads the file at path; see Parse. A file of more than 16 MiB is an error. Errors name the file.
 func Read(path string) (Sections, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	data, err := readAll(file)
-	var s Sections
-	if err == nil {
-		s, err = Parse(data)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return s, nil
+	s, _, err := ReadWithSource(path, nil)
+	return s, err
 }
 
 // Parse splits a YAML document into its sections. Errors of YAML carry line numbers; see [config.FromYAML]. Which
@@ -120,9 +108,9 @@ func Parse(data []byte) (Sections, error) {
 // Check refuses sections that do not exist, naming the nearest that does, and those that none of the readers reads. All
 // are reported, with prefix in front of each.
 func (s Sections) Check(prefix string, readers Reader) error {
-	names := make([]string, len(known))
-	for i, k := range known {
-		names[i] = k.name
+	var names []string
+	for _, k := range known {
+		names = append(names, k.name)
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(s)) {
@@ -196,10 +184,5 @@ func (s Sections) DrawSeed() {
 
 // Has reports whether there is a section of a name.
 func Has(name string) bool {
-	for _, k := range known {
-		if k.name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(known, func(k section) bool { return k.name == name })
 }

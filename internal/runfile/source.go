@@ -123,9 +123,10 @@ func (s *Source) find(section, key string) (path string, given bool) {
 
 // head returns the first part of a path.
 func head(path string) string {
-	first, _, _ := strings.Cut(path, ".")
-	first, _, _ = strings.Cut(first, "[")
-	return first
+	if end := strings.IndexAny(path, ".["); end >= 0 {
+		return path[:end]
+	}
+	return path
 }
 
 // Explain returns the errors of a configuration with the place of the setting in front of each, in place of the names
@@ -177,18 +178,13 @@ var (
 // explainText explains an error that has no path of its own: the first word of its text that is a key of the run.
 func (s *Source) explainText(err error) error {
 	text, section, own := err.Error(), "", false
-	for {
-		m := firstWord.FindStringSubmatch(text)
-		switch {
-		case m == nil:
-		case own && Has(head(m[1])) && (section == "" || strings.HasPrefix(m[1], "models.")):
-			section, text = m[1], text[len(m[0]):]
-			continue
-		case slices.Contains(packages, m[1]):
-			own, text = true, text[len(m[0]):]
-			continue
+	for m := firstWord.FindStringSubmatch(text); m != nil; m = firstWord.FindStringSubmatch(text) {
+		if own && Has(head(m[1])) && (section == "" || strings.HasPrefix(m[1], "models.")) {
+			section = m[1]
+		} else if !slices.Contains(packages, m[1]) {
+			break
 		}
-		break
+		own, text = true, text[len(m[0]):]
 	}
 	if !own {
 		return err
@@ -210,13 +206,10 @@ func (s *Source) explainText(err error) error {
 		}
 	}
 	place, _ := s.where(path)
-	if end == 0 && path != "" {
+	if text = text[end:]; end == 0 && path != "" {
 		text = ": " + text
 	}
-	if path == "" {
-		return &explained{place + ": " + text, err}
-	}
-	return &explained{place + ": " + path + text[end:], err}
+	return &explained{place + ": " + path + text, err}
 }
 
 // explained is an error with the text of [Source.Explain].

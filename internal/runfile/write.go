@@ -3,6 +3,7 @@ package runfile
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -29,16 +30,12 @@ func (s Sections) Set(assignment string) error {
 
 // SetValue changes one setting by its dotted key. Sections on the way are made.
 func (s Sections) SetValue(path string, value any) error {
-	keys := strings.Split(path, ".")
-	at := map[string]any(s)
-	for i, key := range keys {
-		if key == "" {
-			return fmt.Errorf("the key %q has an empty part", path)
-		}
-		if i == len(keys)-1 {
-			at[key] = value
-			return nil
-		}
+	keys, at := strings.Split(path, "."), map[string]any(s)
+	if slices.Contains(keys, "") {
+		return fmt.Errorf("the key %q has an empty part", path)
+	}
+	last := len(keys) - 1
+	for i, key := range keys[:last] {
 		switch next := at[key].(type) {
 		case map[string]any:
 			at = next
@@ -49,6 +46,7 @@ func (s Sections) SetValue(path string, value any) error {
 			return fmt.Errorf("%s is %v, which has no keys; set it whole", strings.Join(keys[:i+1], "."), next)
 		}
 	}
+	at[keys[last]] = value
 	return nil
 }
 

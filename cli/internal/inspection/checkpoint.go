@@ -6,12 +6,10 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/convert"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
-	"github.com/gorl-dev/gorl/checkpoint/skrl"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/models/description"
@@ -97,19 +95,8 @@ func file(path string, o Options) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := ofSnapshot(unverified(path), kind, snap, o)
-	if len(layout.Below(snap, layout.Policy)) > 0 && c.Agents == nil && convert.Format(ext) == convert.PyTorch {
-		if a, ok := ofSkrl(path); ok {
-			c.Kind, c.Agents = "checkpoint of an agent of skrl", []Agent{a}
-		}
-	}
-	return c, nil
-}
-
-// unverified describes a file without a manifest.
-func unverified(path string) Stored {
 	s, _ := stored(path, checkpoint.Manifest{}, checkpoint.ErrUncommitted) // which is no error of reading
-	return s
+	return ofSnapshot(s, kind, snap, o), nil
 }
 
 // ofSnapshot describes a snapshot of gorl, or of another program as a file of a kind.
@@ -228,26 +215,4 @@ func toFloat(v any) (float64, bool) {
 		return float64(x), true
 	}
 	return 0, false
-}
-
-// ofSkrl describes the agent in a checkpoint of skrl. ok is false for a file of another kind.
-func ofSkrl(path string) (a Agent, ok bool) {
-	k, err := skrl.Read(path)
-	if err != nil || k.Module(layout.Policy) == nil {
-		return a, false
-	}
-	a = Agent{Class: "PPO", Settings: map[string]any{},
-		Undescribed: "skrl's checkpoints do not say what the policy computes"}
-	if k.Module(layout.Discriminator) != nil {
-		a.Class = "AMP"
-	}
-	var names []string
-	for _, m := range k.Modules {
-		names = append(names, m.Name)
-	}
-	a.Settings["modules"] = strings.Join(names, ", ")
-	if adam, err := k.Adam(); err == nil && adam != nil {
-		a.Settings["learning_rate"] = adam.LearningRate
-	}
-	return a, true
 }

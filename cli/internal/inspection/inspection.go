@@ -21,8 +21,6 @@ import (
 
 // Options choose what is described.
 type Options struct {
-	// Stats adds the least, mean and greatest value of every tensor.
-	Stats bool
 	// Tensor chooses tensors by name. nil takes all. Totals are of all tensors in any case.
 	Tensor func(name string) bool
 	// Body are the settings with which a model is read.

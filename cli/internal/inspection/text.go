@@ -37,8 +37,8 @@ func (b *page) table(header []string, rows [][]string) {
 	b.err = tracking.Table(b, header, rows)
 }
 
-// Write writes a report for people; with tensors also the table of the tensors that the report has.
-func Write(w io.Writer, r *Report, tensors bool) error {
+// Write writes a report for people.
+func Write(w io.Writer, r *Report) error {
 	var b page
 	fmt.Fprintf(&b, "%s: %s\n", r.Path, r.Kind)
 	if r.Population != nil {
@@ -56,7 +56,7 @@ func Write(w io.Writer, r *Report, tensors bool) error {
 		if r.Checkpoints != nil {
 			fmt.Fprintf(&b, "\n%s: %s\n", r.Checkpoint.File, r.Checkpoint.Kind)
 		}
-		r.Checkpoint.write(&b, tensors)
+		r.Checkpoint.write(&b)
 	}
 	if b.err != nil {
 		return b.err
@@ -74,10 +74,10 @@ func writeStarts(b *page, starts []runfile.Start) {
 			at = fmt.Sprintf("interval %d", s.Interval)
 		}
 		version := strings.TrimSpace(s.Gorl + " " + s.Commit[:min(len(s.Commit), 12)])
-		rows = append(rows, []string{fmt.Sprint(i + 1), s.Time.Format(time.RFC3339), at, version, s.Libtorch, s.Host,
-			strings.Join(s.Command, " ")})
+		rows = append(rows, tracking.Cells(i+1, s.Time.Format(time.RFC3339), at, version, s.Libtorch, s.Host,
+			strings.Join(s.Command, " ")))
 		for _, c := range s.Changes {
-			changed = append(changed, []string{fmt.Sprint(i + 1), c.Key, fmt.Sprint(c.Old), fmt.Sprint(c.New)})
+			changed = append(changed, tracking.Cells(i+1, c.Key, c.Old, c.New))
 		}
 	}
 	b.table([]string{"start", "time", "from", "gorl", "libtorch", "host", "command"}, rows)
@@ -101,7 +101,7 @@ func writeStored(b *page, stored []Stored) {
 }
 
 // write writes a checkpoint's lines, without its name.
-func (c *Checkpoint) write(b *page, tensors bool) {
+func (c *Checkpoint) write(b *page) {
 	if c.State == Verified {
 		b.line("step", "%d", c.Step)
 		b.line("saved", "%s by %s", c.WrittenAt, c.WrittenBy)
@@ -145,9 +145,7 @@ func (c *Checkpoint) write(b *page, tensors bool) {
 	}
 	pairs(b, "metadata", c.Metadata)
 	pairs(b, "other value", c.Values)
-	if tensors {
-		c.writeTensors(b)
-	}
+	c.writeTensors(b)
 	t := c.Totals
 	fmt.Fprintf(b, "\n%d tensors, %d elements, %s, %s\n",
 		t.Tensors, t.Elements, size(t.Bytes), notFinite(t.NaNs, t.Infinities, "all finite"))
@@ -171,28 +169,17 @@ func show(v any) string {
 	return fmt.Sprint(v)
 }
 
-// writeTensors writes a line for each tensor. There are columns of statistics with Options.Stats, and a column of
-// elements that are not finite if any tensor of the file has some.
+// writeTensors writes a line for each tensor, with a column of elements that are not finite if any tensor of the file
+// has some.
 func (c *Checkpoint) writeTensors(b *page) {
-	stats := slices.ContainsFunc(c.Tensors, func(t Tensor) bool { return t.Stats != nil })
 	header := []string{"tensor", "type", "shape", "elements", "bytes"}
-	if stats {
-		header = append(header, "min", "mean", "max")
-	}
 	finite := c.Totals.NaNs == 0 && c.Totals.Infinities == 0
 	if !finite {
 		header = append(header, "not finite")
 	}
 	var rows [][]string
 	for _, t := range c.Tensors {
-		row := []string{t.Name, t.DType, shape(t.Shape), fmt.Sprint(t.Count), fmt.Sprint(t.Bytes)}
-		if s := t.Stats; s != nil {
-			for _, x := range []number.JSON{s.Min, s.Mean, s.Max} {
-				row = append(row, fmt.Sprintf("%.4g", float64(x)))
-			}
-		} else if stats {
-			row = append(row, "-", "-", "-")
-		}
+		row := tracking.Cells(t.Name, t.DType, shape(t.Shape), t.Count, t.Bytes)
 		if !finite {
 			row = append(row, notFinite(t.NaNs, t.Infinities, "-"))
 		}

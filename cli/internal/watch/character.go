@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -14,7 +13,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/coder/websocket"
@@ -108,8 +106,8 @@ func (s *Server) play(ctx context.Context, cancel func(), page *websocket.Conn, 
 			err = send(ctx, page, text)
 		}
 	}
-	var closed websocket.CloseError
-	if errors.As(err, &closed) && closed.Code == websocket.StatusPolicyViolation { // a request that makes no sense
+	closed, _ := errors.AsType[websocket.CloseError](err)
+	if closed.Code == websocket.StatusPolicyViolation { // a request that makes no sense
 		return page.Close(closed.Code, closed.Reason)
 	}
 	select {
@@ -241,9 +239,17 @@ func (s *Server) startCharacter(id, config string) (*character, error) {
 	if err != nil {
 		return nil, err
 	}
-	var said head
 	dir := filepath.Join(s.cfg.Root, filepath.FromSlash(id)) // as the user calls it
 	argv := s.cfg.Play(dir, config, socket)
+	// A program of package commandline says why it ends. The first line of another is the beginning of a trace.
+	var first, reason string
+	program := filepath.Base(argv[0])
+	said := process.Tail{Each: func(line string) {
+		first = cmp.Or(first, strings.TrimSpace(line))
+		if _, text, ok := strings.Cut(line, ": "); ok && reason == "" && strings.HasPrefix(line, program) {
+			reason, _, _ = strings.Cut(text, " (see ")
+		}
+	}}
 	p, err := process.Start(process.Options{Argv: argv, Env: append(os.Environ(),
 		"OMP_NUM_THREADS=1"), Stderr: &said, Grace: time.Second})
 	if err != nil {
@@ -261,7 +267,8 @@ func (s *Server) startCharacter(id, config string) (*character, error) {
 			p.Kill()
 			exit = <-p.Done()
 		}
-		cancel(said.reason(filepath.Base(argv[0]), exit)) // does nothing if it was ended: the first reason counts
+		cancel(errors.New(cmp.Or(reason, strings.TrimSuffix(fmt.Sprintf("the process that played it has ended (%v): %s",
+			exit, first), ": ")))) // does nothing if it was ended: the first reason counts
 		c.why = context.Cause(ctx)
 		remove()
 		s.playing.Lock()
@@ -284,37 +291,4 @@ func (s *Server) endCharacters() {
 	for _, c := range all {
 		<-c.ended
 	}
-}
-
-// head is a writer that keeps the beginning of what a process writes: there is the reason why it ended.
-type head struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write never fails.
-func (h *head) Write(text []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.text.Write(text[:min(len(text), 8192-h.text.Len())])
-	return len(text), nil
-}
-
-// reason returns the error that a program of package commandline wrote, or else how its process ended.
-func (h *head) reason(program string, exit process.Exit) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	first := ""
-	for line := range strings.Lines(h.text.String()) {
-		line = strings.TrimSpace(line)
-		if _, said, ok := strings.Cut(line, ": "); ok && strings.HasPrefix(line, program) {
-			said, _, _ = strings.Cut(said, " (see ")
-			return errors.New(said)
-		}
-		if first == "" {
-			first = line
-		}
-	}
-	return errors.New(strings.TrimSuffix(
-		fmt.Sprintf("the process that played it has ended (%v): %s", exit, first), ": "))
 }

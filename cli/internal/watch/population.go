@@ -34,7 +34,7 @@ type Member struct {
 }
 
 // population reads the population of a folder.
-func (s *Server) population(f *folder, events int) (*Population, error) {
+func (s *Server) population(f *folder, events int) (*report.Population, error) {
 	size := int64(0)
 	for _, name := range f.journals {
 		info, err := s.root.Stat(name)
@@ -46,10 +46,7 @@ func (s *Server) population(f *folder, events int) (*Population, error) {
 				maxJournals>>20)
 		}
 	}
-	dir, err := fs.Sub(s.root.FS(), f.id)
-	if err != nil {
-		return nil, err
-	}
+	dir, _ := fs.Sub(s.root.FS(), f.id) // an ID is a valid path
 	list, err := s.journal(f.id, events == 0, dir)
 	if err != nil {
 		return nil, err
@@ -59,11 +56,7 @@ func (s *Server) population(f *folder, events int) (*Population, error) {
 		return nil, err
 	}
 	title := fmt.Sprintf("%s, population of %d", s.name(f.id), history.Run.Members)
-	p, err := report.Of(history, report.Options{Title: title, MaxEvents: events})
-	if err != nil {
-		return nil, err
-	}
-	return &Population{p, s.health(f)}, nil
+	return report.Of(history, report.Options{Title: title, MaxEvents: events})
 }
 
 // journal reads a population's journals. Those of the population that a page asked for last are kept, so that only what

@@ -331,11 +331,12 @@ func (s *Server) tail(name string, each func(tracking.Scalar)) error {
 // judge sets the state of a run or population from its lock, its recorded end, heartbeats or the last write.
 func (s *Server) judge(f *folder, held func(fs.FileInfo) bool) {
 	r := &f.row
-	locked := false
-	if info, err := s.root.Stat(path.Join(f.id, "lock")); err == nil {
-		locked = held(info)
+	if p := s.folders[f.of]; p != nil && f.of != "" {
+		r.State = p.row.State
+		return
 	}
-	recent := time.Since(time.UnixMilli(r.Updated)) < fresh
+	info, err := s.root.Stat(path.Join(f.id, "lock"))
+	locked, recent := err == nil && held(info), time.Since(time.UnixMilli(r.Updated)) < fresh
 	if f.population {
 		for _, m := range f.health {
 			r.Step, r.Total = max(r.Step, m.Steps), max(r.Total, m.Total)
@@ -347,33 +348,22 @@ func (s *Server) judge(f *folder, held func(fs.FileInfo) bool) {
 		if r.Rate = 0; r.Step > f.beganAt {
 			r.Rate = report.Number(float64(r.Step-f.beganAt) / time.Since(f.began).Seconds())
 		}
-		switch {
-		case f.facts == "finished":
-			r.State = f.facts
-		case strings.HasPrefix(f.facts, "given up"):
-			r.State = "failed"
-		case locked, recent:
-			r.State = "training"
-		default:
-			r.State = "stopped"
-		}
-		return
-	}
-	if p := s.folders[f.of]; p != nil && f.of != "" {
-		r.State = p.row.State
-		return
 	}
 	ended := f.ended != nil && !f.ended.Ended.IsZero()
 	switch {
-	case locked && r.Step > 0:
-		r.State = "training"
-	case locked:
+	case f.facts == "finished":
+		r.State = "finished"
+	case strings.HasPrefix(f.facts, "given up"):
+		r.State = "failed"
+	case locked && !f.population && r.Step == 0:
 		r.State = "starting"
+	case locked:
+		r.State = "training"
 	case ended && f.ended.Stopped:
 		r.State = "stopped"
 	case ended && f.ended.Error != "":
 		r.State, r.Words = "failed", f.ended.Error
-	case ended, r.Total > 0 && r.Step >= r.Total:
+	case ended, !f.population && r.Total > 0 && r.Step >= r.Total:
 		r.State = "finished"
 	case recent:
 		r.State = "training"

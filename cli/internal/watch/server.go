@@ -153,10 +153,8 @@ func (s *Server) Handler() http.Handler {
 			http.Error(w, "there is no such population", http.StatusNotFound)
 			return
 		}
-		s.reading.Lock()
 		p, err := s.population(f, 0)
-		s.reading.Unlock()
-		respond(w, p, err)
+		respond(w, Population{p, s.health(f)}, err)
 	})
 	mux.HandleFunc("/api/events", s.events)
 	if s.cfg.Play != nil {
@@ -330,7 +328,7 @@ func (s *Server) Export(w io.Writer, title string) error {
 			return err
 		}
 	}
-	populations, settings, ids := map[string]*Population{}, []Settings{}, []string{}
+	populations, settings, ids := map[string]Population{}, []Settings{}, []string{}
 	for _, r := range s.rows {
 		switch f := s.folder(r.ID); {
 		case f.population:
@@ -338,7 +336,7 @@ func (s *Server) Export(w io.Writer, title string) error {
 			if err != nil {
 				return err
 			}
-			populations[r.ID] = p
+			populations[r.ID] = Population{p, s.health(f)}
 		case len(ids) < maxExported && r.Of == "":
 			ids = append(ids, r.ID)
 			settings = append(settings, s.settingsOf(f))
