@@ -1,6 +1,7 @@
 package envs
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -185,16 +186,15 @@ func (r *Robot) check() error {
 		return fmt.Errorf("the reference's root has %d rows; it needs one more than the %d of its positions", rows,
 			len(r.Reference.Positions))
 	}
-	for k, row := range r.Reference.Root {
-		if len(row) != 7 || !finite(row...) {
-			return fmt.Errorf("row %d of the reference's root has %d values, or one that is not finite; it needs 7", k,
-				len(row))
-		}
-	}
-	for k, row := range r.Reference.Positions {
-		if len(row) != len(r.Joints) || !finite(row...) {
-			return fmt.Errorf("row %d of the reference has %d values, or one that is not finite; there are %d joints",
-				k, len(row), len(r.Joints))
+	return cmp.Or(checkTable("root", r.Reference.Root, 7), checkTable("positions", r.Reference.Positions, len(r.Joints)))
+}
+
+// checkTable returns an error unless each row of a table of the reference has width finite values.
+func checkTable(name string, table [][]float64, width int) error {
+	for k, row := range table {
+		if len(row) != width || !finite(row...) {
+			return fmt.Errorf("row %d of the reference's %s has %d values, or one that is not finite; it needs %d", k,
+				name, len(row), width)
 		}
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
 	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/spaces"
 )
 
 // Config is how many environments to make, and how. No NumEnvs means 1. No Workers means one for every 256
@@ -77,13 +78,13 @@ func continuous(action []float32) (float64, error) {
 	return a, nil
 }
 
-// figure sets one of an episode's figures, and returns them all. It makes the map if there is none.
-func figure(figures *map[string]float64, name string, value float64) map[string]float64 {
-	if *figures == nil {
-		*figures = map[string]float64{}
+// within returns a box of numbers of at most these sizes, in both directions.
+func within(high ...float32) spaces.Space {
+	low := make([]float32, len(high))
+	for i, h := range high {
+		low[i] = -h
 	}
-	(*figures)[name] = value
-	return *figures
+	return spaces.Space{Kind: spaces.Box, Shape: []int{len(high)}, Low: low, High: high}
 }
 
 // put writes values into a row as float32.
@@ -106,9 +107,11 @@ func wrapAngle(a float64) float64 {
 func clamp(v, low, high float64) float64 { return math.Max(low, math.Min(high, v)) }
 
 // marshal returns a saved state: the header, then the numbers bit for bit.
-func marshal(header string, values ...float64) ([]byte, error) {
+func marshal(header string, values ...*float64) ([]byte, error) {
 	e := statecodec.NewEncoder(header)
-	e.Numbers(values...)
+	for _, v := range values {
+		e.Float(*v)
+	}
 	return e.State(), nil
 }
 

@@ -155,6 +155,9 @@ func (e *Env) NumEnvs() int { return len(e.states) }
 // Spaces returns the task's spaces.
 func (e *Env) Spaces() spaces.Set { return e.spec.Spaces }
 
+// MuJoCo returns e. Types that embed an Env have the method, too.
+func (e *Env) MuJoCo() *Env { return e }
+
 // Model returns the simulated model. It lives as long as the environment.
 func (e *Env) Model() *Model { return e.model }
 

@@ -157,8 +157,7 @@ func summarise(population *pbt.Population, best *pbt.Result) error {
 	if err != nil {
 		return err
 	}
-	cfg := mujoco.FilmConfig{Seed: *seed, Title: "best of the population"}
-	if err := mujoco.WalkerFilm(film, policy.Act, cfg); err != nil {
+	if err := mujoco.WalkerFilm(film, "best of the population", 6, *seed, policy.Act); err != nil {
 		return err
 	}
 	store, err := checkpoint.NewStore(filepath.Join(*out, "best"), checkpoint.Options{})
