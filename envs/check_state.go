@@ -103,8 +103,8 @@ func checkState(c *Checker, steps int, rng *rand.Rand) error {
 		return fmt.Errorf("%w (with other actions of the seats that do not act)", err)
 	}
 	if _, what := differs(others, original); what != "" {
-		return fmt.Errorf("envs: other actions of seats that are not active change %s; their actions must have no effect",
-			what)
+		return fmt.Errorf("envs: other actions of seats that are not active change %s; their actions must have no "+
+			"effect", what)
 	}
 	return nil
 }
@@ -168,8 +168,9 @@ type fields map[string][]uint64
 func digest(s *Step, n int) fields {
 	out := fields{}
 	for field, rows := range map[string][]float32{"Observations": s.Observations, "States": s.States,
-		"ActionMasks": s.ActionMasks, "Seats.Active": numbers(s.Seats.Active), "Rewards": s.Rewards, "RawRewards": s.Raw(),
-		"AMPObservations": s.AMPObservations, "FinalObservations": s.FinalObservations, "FinalStates": s.FinalStates,
+		"ActionMasks": s.ActionMasks, "Seats.Active": numbers(s.Seats.Active), "Rewards": s.Rewards,
+		"RawRewards": s.Raw(), "AMPObservations": s.AMPObservations, "FinalObservations": s.FinalObservations,
+		"FinalStates":   s.FinalStates,
 		"Seats.Rewards": s.Seats.Rewards, "Terminated": numbers(s.Terminated), "Truncated": numbers(s.Truncated),
 		"FinalUnknown": numbers(s.FinalUnknown), "Invalid": numbers(s.Invalid),
 		"Seats.Terminated": numbers(s.Seats.Terminated), "Seats.Truncated": numbers(s.Seats.Truncated)} {

@@ -82,7 +82,8 @@ func walkShaping(v reflect.Value, path string, depth int,
 	switch kind := v.Kind(); {
 	case kind == reflect.Interface && !v.IsNil():
 		return walkShaping(v.Elem(), path, depth, leaf)
-	case kind == reflect.String, (kind == reflect.Interface || kind == reflect.Map || kind == reflect.Slice) && v.IsNil():
+	case kind == reflect.String,
+		(kind == reflect.Interface || kind == reflect.Map || kind == reflect.Slice) && v.IsNil():
 		return v, nil
 	case kind == reflect.Bool || v.CanInt() || v.CanUint() || v.CanFloat():
 		return leaf(path, v)
@@ -93,8 +94,8 @@ func walkShaping(v reflect.Value, path string, depth int,
 		for _, key := range keys {
 			name := key.String()
 			if name == "" || strings.Contains(name, ".") {
-				return v, fmt.Errorf("envs: reward parameter %q: the key %q is empty or has a dot, which separates keys",
-					path, name)
+				return v, fmt.Errorf("envs: reward parameter %q: the key %q is empty or has a dot, which separates "+
+					"keys", path, name)
 			}
 			if err := element(name, v.MapIndex(key), func(e reflect.Value) { copied.SetMapIndex(key, e) }); err != nil {
 				return v, err

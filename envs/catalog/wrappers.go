@@ -55,14 +55,8 @@ var kinds = []kind{
 	of("episode_statistics", "", none{}, func(env envs.Env, _ none) (envs.Env, error) {
 		return made(wrappers.NewEpisodeStatistics(env))
 	}),
-	of("normalize_observation", "", observationDefaults,
-		func(env envs.Env, s wrappers.NormalizeObservationOptions) (envs.Env, error) {
-			return made(wrappers.NewNormalizeObservation(env, s))
-		}),
-	of("normalize_reward", "discount", rewardDefaults,
-		func(env envs.Env, s wrappers.NormalizeRewardOptions) (envs.Env, error) {
-			return made(wrappers.NewNormalizeReward(env, s))
-		}),
+	of("normalize_observation", "", observationDefaults, wrappers.NewNormalizeObservation),
+	of("normalize_reward", "discount", rewardDefaults, wrappers.NewNormalizeReward),
 	of("rescale_action", "", none{}, func(env envs.Env, _ none) (envs.Env, error) {
 		return made(wrappers.NewRescaleAction(env))
 	}),
@@ -120,14 +114,14 @@ type actionLimits struct {
 }
 
 // of returns the kind of a wrapper whose settings are a struct S. wrap makes the wrapper from them.
-func of[S any](name, needs string, defaults S, wrap func(env envs.Env, s S) (envs.Env, error)) kind {
+func of[S any, E envs.Env](name, needs string, defaults S, wrap func(env envs.Env, s S) (E, error)) kind {
 	config.Declare("wrappers", name, defaults)
 	return kind{name: name, needs: needs, read: func(prefix string, dict map[string]any) (wrapper, error) {
 		s := defaults
 		if err := config.Merge(&s, dict, config.Options{Prefix: prefix}); err != nil {
 			return wrapper{}, err
 		}
-		return wrapper{name: name, settings: s, wrap: func(env envs.Env) (envs.Env, error) { return wrap(env, s) }}, nil
+		return wrapper{name, s, func(env envs.Env) (envs.Env, error) { return made(wrap(env, s)) }}, nil
 	}}
 }
 

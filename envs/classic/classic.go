@@ -56,9 +56,6 @@ func vectorize(name string, cfg Config, limit int, create func() envs.Single) (e
 
 // discrete returns the choice in an action row (1), a whole number in [0, n). Anything else is an error.
 func discrete(action []float32, n int) (int, error) {
-	if len(action) != 1 {
-		return 0, fmt.Errorf("classic: the action has %d values, want 1", len(action))
-	}
 	a := action[0]
 	if !(a >= 0 && a < float32(n)) || a != float32(int(a)) {
 		return 0, fmt.Errorf("classic: the action is %g; it must be a whole number from 0 to %d", a, n-1)
@@ -68,9 +65,6 @@ func discrete(action []float32, n int) (int, error) {
 
 // continuous returns the number in an action row (1). NaN and infinities are errors.
 func continuous(action []float32) (float64, error) {
-	if len(action) != 1 {
-		return 0, fmt.Errorf("classic: the action has %d values, want 1", len(action))
-	}
 	a := float64(action[0])
 	if a-a != 0 {
 		return 0, fmt.Errorf("classic: the action is %g; it must be finite", a)

@@ -42,7 +42,8 @@ func NewPendulum(cfg Config) (envs.Env, error) {
 
 // Spaces are Box(3) of observations and Box(1) of actions.
 func (p *Pendulum) Spaces() spaces.Set {
-	return spaces.Set{Observation: within(1, 1, pendulumSpeed), Action: spaces.NewBox(-pendulumTorque, pendulumTorque, 1)}
+	return spaces.Set{Observation: within(1, 1, pendulumSpeed),
+		Action: spaces.NewBox(-pendulumTorque, pendulumTorque, 1)}
 }
 
 // StepDuration is 0.05 s.

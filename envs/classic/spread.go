@@ -101,10 +101,6 @@ var directions = [5][2]float64{{}, {-spreadForce, 0}, {spreadForce, 0}, {0, -spr
 
 // Step moves the agents by their old velocities. The forces at the old positions then change the velocities.
 func (s *Spread) Step(action []float32, out envs.Row) (reward float64, terminated, truncated bool, err error) {
-	if len(action) != spreadAgents {
-		return 0, false, false, fmt.Errorf("classic: the action has %d values, want %d, one for each seat", len(action),
-			spreadAgents)
-	}
 	var forces [spreadAgents][2]float64
 	for i := range action {
 		choice, err := discrete(action[i:i+1], len(directions))

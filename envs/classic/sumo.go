@@ -88,9 +88,6 @@ func (s *Sumo) show(out envs.Row) {
 
 // Step moves the discs by their forces for 0.05 s.
 func (s *Sumo) Step(action []float32, out envs.Row) (reward float64, terminated, truncated bool, err error) {
-	if len(action) != 4 {
-		return 0, false, false, fmt.Errorf("classic: the action has %d values, want 4, two for each seat", len(action))
-	}
 	for i, a := range action {
 		if a-a != 0 {
 			return 0, false, false, fmt.Errorf("classic: value %d of the action is %g; it must be finite", i, a)
@@ -180,8 +177,8 @@ func (s *Sumo) RestoreState(b []byte) error {
 		return err
 	}
 	if _, ends := saved.winner(); ends || saved.steps < 0 || saved.steps != math.Trunc(saved.steps) {
-		return fmt.Errorf("classic: not a valid %s: a disc is outside the ring, or the number of steps is %g", sumoHeader,
-			saved.steps)
+		return fmt.Errorf("classic: not a valid %s: a disc is outside the ring, or the number of steps is %g",
+			sumoHeader, saved.steps)
 	}
 	*s = saved
 	return nil

@@ -66,9 +66,6 @@ func (g *TicTacToe) show(out envs.Row) {
 
 // Step puts a mark of the seat that is next into the field of its action.
 func (g *TicTacToe) Step(action []float32, out envs.Row) (reward float64, terminated, truncated bool, err error) {
-	if len(action) != 2 {
-		return 0, false, false, fmt.Errorf("classic: the action has %d values, want 2, one for each seat", len(action))
-	}
 	seat := g.marks % 2
 	field, err := discrete(action[seat:seat+1], fields)
 	if err != nil {

@@ -65,32 +65,16 @@ func SaveGIF(path string, frames int, framesPerSecond float64, panels ...func(i 
 	return nil
 }
 
-// changed returns the smallest rectangle that contains all pixels that differ from the picture before. Equal pixels in
-// it are transparent. That keeps files small. Without a difference it is a single pixel, because a frame cannot be
-// empty.
+// changed returns a picture in which the pixels that equal those of the picture before are transparent. That keeps
+// files small.
 func changed(p, before *image.Paletted) *image.Paletted {
 	if before == nil {
 		return p
 	}
-	var r image.Rectangle
-	for y := range p.Rect.Dy() {
-		for x := range p.Rect.Dx() {
-			if p.ColorIndexAt(x, y) != before.ColorIndexAt(x, y) {
-				r = r.Union(image.Rect(x, y, x+1, y+1))
-			}
-		}
-	}
-	if r.Empty() {
-		r = image.Rect(0, 0, 1, 1)
-	}
-	out := image.NewPaletted(r, p.Palette)
-	for y := r.Min.Y; y < r.Max.Y; y++ {
-		for x := r.Min.X; x < r.Max.X; x++ {
-			v := p.ColorIndexAt(x, y)
-			if v == before.ColorIndexAt(x, y) {
-				v = transparent
-			}
-			out.SetColorIndex(x, y, v)
+	out := image.NewPaletted(p.Rect, p.Palette)
+	for i, v := range p.Pix {
+		if out.Pix[i] = v; v == before.Pix[i] {
+			out.Pix[i] = transparent
 		}
 	}
 	return out

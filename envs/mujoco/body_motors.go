@@ -34,15 +34,13 @@ func (l *loader) motors() error {
 			taken[i], own[i] = a.Joints, a
 		}
 	}
+	l.root.Remove("actuator", "keyframe")
+	section := mjcf.New("actuator")
 	for i, name := range l.hinges {
 		if l.newer != "" && taken[i] == "" {
 			return fmt.Errorf("the file's actuators have the attribute %s, which MuJoCo %s lacks; add an entry of "+
 				"Actuators that matches the joint %s", l.newer, Version(), name)
 		}
-	}
-	l.root.Remove("actuator", "keyframe")
-	section := mjcf.New("actuator")
-	for i, name := range l.hinges {
 		a := &own[i]
 		if a.Stiffness == 0 {
 			return fmt.Errorf("the joint %s has no position actuator; add an entry of Actuators that matches it", name)
@@ -87,9 +85,6 @@ func (l *loader) fileActuators() ([]ActuatorConfig, error) {
 		own[i].Damping, own[i].Armature = damping[rootVelocities+i], armature[rootVelocities+i]
 	}
 	n := Actuator.count(m.m)
-	if n == 0 {
-		return own, nil
-	}
 	for i, name := range m.Names(Actuator) {
 		gain := floats(m.m.actuator_gainprm, n*C.mjNGAIN)[i*C.mjNGAIN:]
 		bias := floats(m.m.actuator_biasprm, n*C.mjNBIAS)[i*C.mjNBIAS:]
@@ -143,8 +138,8 @@ func (l *loader) finish() error {
 		return err
 	}
 	if batch.Status(0)&Diverged != 0 {
-		return errors.New("the simulation diverges in the default pose: the mass or inertia of a body is too small for " +
-			"its actuator's stiffness or for the time step; give the joint armature, or the body more mass")
+		return errors.New("the simulation diverges in the default pose: the mass or inertia of a body is too small " +
+			"for its actuator's stiffness or for the time step; give the joint armature, or the body more mass")
 	}
 	return nil
 }

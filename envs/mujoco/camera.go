@@ -55,19 +55,19 @@ func (v *view) ray(x, y float64) r3.Vec {
 	return r3.Add(v.forward, r3.Add(r3.Scale((x-v.cx)/v.focal, v.right), r3.Scale((v.cy-y)/v.focal, v.up)))
 }
 
-// box returns a rectangle in pixels that contains the picture of a ball. Rays outside the rectangle need no test
-// against the geom in the ball. ok is false if a part of the ball is behind the camera.
-func (v *view) box(center r3.Vec, radius float64) (x0, y0, x1, y1 float64, ok bool) {
+// box returns a rectangle x0, y0, x1, y1 in pixels that contains the picture of a ball. Rays outside the rectangle need
+// no test against the geom in the ball. It is empty if a part of the ball is behind the camera.
+func (v *view) box(center r3.Vec, radius float64) [4]float64 {
 	d := r3.Sub(center, v.eye)
 	z := r3.Dot(d, v.forward) - radius
 	if z <= 1e-3 {
-		return 0, 0, 0, 0, false
+		return [4]float64{}
 	}
 	// z is the depth of the ball's nearest point, z + 2·radius that of its farthest. The extremes over both depths give
 	// a rectangle that is a little too large, never too small.
 	x, y := r3.Dot(d, v.right), r3.Dot(d, v.up)
 	low := func(a float64) float64 { return min(a/z, a/(z+2*radius)) }
 	high := func(a float64) float64 { return max(a/z, a/(z+2*radius)) }
-	return v.cx + v.focal*low(x-radius), v.cy - v.focal*high(y+radius), v.cx + v.focal*high(x+radius),
-		v.cy - v.focal*low(y-radius), true
+	return [4]float64{v.cx + v.focal*low(x-radius), v.cy - v.focal*high(y+radius), v.cx + v.focal*high(x+radius),
+		v.cy - v.focal*low(y-radius)}
 }

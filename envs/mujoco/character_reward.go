@@ -109,7 +109,8 @@ func (c *characterTask) Reward(s *State) (reward float64, terminated bool) {
 func (c *characterTask) tracking(s *State, t *characterTerms, allowed float64) (reward float64, lost bool) {
 	now := &c.scratch[s.Env]
 	pose, velocity := squares(s.QPos, now.qpos, rootPositions, c.nq), squares(s.QVel, now.qvel, rootVelocities, c.nv)
-	place, linear, angular := squares(s.QPos, now.qpos, 0, 3), squares(s.QVel, now.qvel, 0, 3), squares(s.QVel, now.qvel, 3, 6)
+	place := squares(s.QPos, now.qpos, 0, 3)
+	linear, angular := squares(s.QVel, now.qvel, 0, 3), squares(s.QVel, now.qvel, 3, rootVelocities)
 	q := rotation.Of(s.QPos[3:])
 	turn := 2 * math.Acos(min(1, math.Abs(q.Dot(rotation.Of(now.qpos[3:])))))
 	limit, keys := allowed*allowed, 0.0

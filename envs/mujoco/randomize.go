@@ -107,15 +107,10 @@ func (r *RandomizeConfig) off() bool {
 	return c == RandomizeConfig{}
 }
 
-// factors returns the ranges of positive numbers by their names.
-func (r *RandomizeConfig) factors() map[string][2]float64 {
-	return map[string][2]float64{"Friction": r.Friction, "Mass": r.Mass, "Stiffness": r.Stiffness, "Damping": r.Damping,
-		"MotorStrength": r.MotorStrength, "Armature": r.Armature}
-}
-
 // check validates what the tags do not say. parts are those of the observation. Errors have no prefix.
 func (r *RandomizeConfig) check(parts []part) error {
-	for name, v := range r.factors() {
+	for name, v := range map[string][2]float64{"Friction": r.Friction, "Mass": r.Mass, "Stiffness": r.Stiffness,
+		"Damping": r.Damping, "MotorStrength": r.MotorStrength, "Armature": r.Armature} {
 		if on(v) && (v[0] <= 0 || v[1] < v[0]) {
 			return fmt.Errorf("Randomize.%s is %g; it must be two positive numbers, the smaller one first", name, v)
 		}

@@ -174,7 +174,8 @@ func (r *randomizer) varyModel() error {
 		gains, biases := floats(m.m.actuator_gainprm, nu*C.mjNGAIN), floats(m.m.actuator_biasprm, nu*C.mjNBIAS)
 		for i, name := range m.Names(Actuator) { // force = gain · (control − position)
 			if kp := gains[i*C.mjNGAIN]; kp == 0 || kp != -biases[i*C.mjNBIAS+1] {
-				return fmt.Errorf("Randomize.Stiffness is %g; the actuator %q is not one for positions", cfg.Stiffness, name)
+				return fmt.Errorf("Randomize.Stiffness is %g; the actuator %q is not one for positions", cfg.Stiffness,
+					name)
 			}
 		}
 		gain := add("gain", m.m.actuator_gainprm, nu*C.mjNGAIN)
@@ -249,18 +250,15 @@ func (r *randomizer) varySignals() {
 			return mean
 		})
 	}
-	delay := func(metric string, k int, v [2]int) {
-		if v[1] == 0 {
-			return
+	for k, v := range [][2]int{cfg.ActionDelay, cfg.ObservationDelay} {
+		if v[1] > 0 {
+			r.vary([]string{"action_delay", "observation_delay"}[k], func(d *draws) float64 {
+				low, high := int(math.Round(d.strength*float64(v[0]))), int(math.Round(d.strength*float64(v[1])))
+				d.mem[r.lags+k] = float64(low + d.rng.IntN(high-low+1))
+				return d.mem[r.lags+k]
+			})
 		}
-		r.vary(metric, func(d *draws) float64 {
-			low, high := int(math.Round(d.strength*float64(v[0]))), int(math.Round(d.strength*float64(v[1])))
-			d.mem[r.lags+k] = float64(low + d.rng.IntN(high-low+1))
-			return d.mem[r.lags+k]
-		})
 	}
-	delay("action_delay", 0, cfg.ActionDelay)
-	delay("observation_delay", 1, cfg.ObservationDelay)
 	if cfg.Curriculum > 0 {
 		r.vary("randomization", func(d *draws) float64 { return d.strength })
 	}

@@ -42,8 +42,8 @@ const shapesXML = `<mujoco>
   </worldbody>
 </mujoco>`
 
-// TestShapes looks at geoms along y. In the plane of their middles 100 pixels are a metre. Each must be where it is in the
-// model, in its colour.
+// TestShapes looks at geoms along y. In the plane of their middles 100 pixels are a metre. Each must be where it is in
+// the model, in its colour.
 func TestShapes(t *testing.T) {
 	const height = 300
 	camera := Camera{Azimuth: 90, Elevation: 1, Distance: 1.5 / slope}

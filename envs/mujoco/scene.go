@@ -129,10 +129,7 @@ func (s *scene) draw(x, y float64) *image.RGBA {
 	img := image.NewRGBA(image.Rect(0, 0, w, h))
 	boxes := make([][4]float64, len(s.solids))
 	for i := range s.solids {
-		p := &s.solids[i]
-		if x0, y0, x1, y1, ok := v.box(p.pos, p.radius); ok {
-			boxes[i] = [4]float64{x0, y0, x1, y1}
-		}
+		boxes[i] = v.box(s.solids[i].pos, s.solids[i].radius)
 	}
 	var wait sync.WaitGroup
 	workers := min(h, runtime.GOMAXPROCS(0))

@@ -69,8 +69,8 @@ func (r *randomizer) act(s *State, action []float32) []float32 {
 	return row(ring, (s.Steps-lag+g.sentSlots)%g.sentSlots, g.actions)
 }
 
-// disturb moves the targets of the joints by the errors of their encoders, and changes the velocity of the root if a push
-// is due. It reports whether the velocity changed.
+// disturb moves the targets of the joints by the errors of their encoders, and changes the velocity of the root if a
+// push is due. It reports whether the velocity changed.
 func (r *randomizer) disturb(s *State, rng *rand.Rand) bool {
 	mem := r.memoryOf(s.Env)
 	for k, v := range mem[r.offsets:] { // none without JointOffset

@@ -75,8 +75,8 @@ func (t *TerrainConfig) check() error {
 	}
 	t.Levels, t.Size = cmp.Or(t.Levels, 10), cmp.Or(t.Size, 8)
 	if cells := float64(3*t.Levels) * t.Size * t.Size / terrainCell / terrainCell; t.Size < 4 || cells > 2e7 {
-		return fmt.Errorf("Randomize.Terrain has %d levels of patches of %g m; give patches of 4 m at least, and fewer "+
-			"or smaller ones than for 20 million cells", t.Levels, t.Size)
+		return fmt.Errorf("Randomize.Terrain has %d levels of patches of %g m; give patches of 4 m at least, and "+
+			"fewer or smaller ones than for 20 million cells", t.Levels, t.Size)
 	}
 	return nil
 }
@@ -173,8 +173,7 @@ func (t *terrain) install(body *CharacterBody) error {
 	const name = "gorl_terrain"
 	ground := &mjcf.Element{Name: "geom", Attributes: slices.Clone(floor.Attributes)}
 	world.Children = append(world.Children, ground)
-	ground.Drop("size")
-	ground.Drop("material")
+	ground.Drop("size", "material")
 	for key, value := range map[string]string{"name": name, "type": "hfield", "hfield": name,
 		"pos": numbers(0, 0, pos[2])} {
 		ground.Set(key, value)

@@ -80,12 +80,12 @@ type Frame struct {
 	Root [3]float64 `json:"root"`
 	// Picture is a PNG of an environment that is no character. Some frames have none: the last one stands.
 	Picture []byte `json:"picture,omitempty"`
-	// Poses are those of all shapes, seven numbers each: position and quaternion, see mujoco.Env.Poses. Ghost are
+	// Poses are those of all shapes, seven numbers each: position and quaternion, see mujoco.Look. Ghost are
 	// those of the reference motion, empty if there is none.
 	Poses []float32 `json:"poses,omitempty"`
 	Ghost []float32 `json:"ghost,omitempty"`
 	// Contacts are the points where the character touches the ground, three numbers each, in metres (see
-	// mujoco.Env.Contacts).
+	// mujoco.Look).
 	Contacts []float32 `json:"contacts,omitempty"`
 	// Clip is the clip in which the episode began; nil if the scene has no Clips.
 	Clip *Clip `json:"clip,omitempty"`

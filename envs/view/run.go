@@ -205,13 +205,8 @@ func (s *session) picture(f *Frame) error {
 
 // poses adds the character's state to a frame.
 func (s *session) poses(f *Frame) (err error) {
-	if f.Poses, err = s.character.Poses(0, nil); err != nil {
-		return err
-	}
-	if f.Ghost, _, err = s.character.ReferencePoses(0, nil); err != nil {
-		return err
-	}
-	f.Contacts, err = s.character.Contacts(0, nil)
+	look, err := s.character.Look(0)
+	f.Poses, f.Ghost, f.Contacts = look.Poses, look.Reference, look.Contacts
 	if err == nil && s.clips != nil {
 		f.Clip = &Clip{Chosen: s.clip}
 		f.Clip.Now, err = s.clips.Clip(0)

@@ -19,19 +19,10 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/loopback"
-	"github.com/gorl-dev/gorl/motions"
 )
 
 // character is an environment that is drawn by poses: a [mujoco.Env], or a type that embeds one.
 type character interface{ MuJoCo() *mujoco.Env }
-
-// chooser is a character whose episodes can begin in a given clip, as those of [mujoco.Character]. -1 in SetClip
-// stands for any clip.
-type chooser interface {
-	Motions() []*motions.Clip
-	Clip(i int) (int, error)
-	SetClip(number int) error
-}
 
 // Config says what is viewed.
 type Config struct {
@@ -69,7 +60,7 @@ type Viewer struct {
 	// commands is true if the task has commands.
 	commands bool
 	// clips chooses clips, which have these names; nil if there are fewer than two.
-	clips chooser
+	clips *mujoco.Character
 	names []string
 	// ticker returns a channel that receives when a step is due, and functions that change the time between steps and
 	// stop it. Tests replace it.
@@ -114,7 +105,7 @@ func (v *Viewer) draw() (*Scene, error) {
 	c := found.MuJoCo()
 	v.character, v.step = c, c.StepDuration()
 	_, v.commands = c.Commanded(0)
-	if m, ok := envs.As[chooser](v.cfg.Env); ok && len(m.Motions()) > 1 {
+	if m, ok := envs.As[*mujoco.Character](v.cfg.Env); ok && len(m.Motions()) > 1 {
 		v.clips = m
 		for _, clip := range m.Motions() {
 			v.names = append(v.names, clip.Name())

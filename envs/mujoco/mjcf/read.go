@@ -69,7 +69,8 @@ func Read(path string) (_ *Model, err error) {
 
 // reader reads the files of one model.
 type reader struct {
-	// folder is the model's. Nothing outside of it is read, except for assets in a folder that the compiler element names.
+	// folder is the model's. Nothing outside of it is read, except for assets in a folder that the compiler element
+	// names.
 	folder string
 	root   *os.Root
 	// seen are the documents that were read, by their paths in the folder.
