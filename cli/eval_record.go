@@ -103,7 +103,7 @@ func (r *recording) write(ctx context.Context, path string) error {
 		return saveMP4(ctx, path, r.pictures, r.fps)
 	}
 	frame := func(i int) (image.Image, error) { return r.pictures[i], nil }
-	return film.SaveGIF(path, len(r.pictures), r.fps, film.Panel{Frame: frame})
+	return film.SaveGIF(path, len(r.pictures), r.fps, frame)
 }
 
 // renderMode is the setting of environments that draw only if it is set.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -67,7 +68,15 @@ func checkState(c *Checker, steps int, rng *rand.Rand) error {
 				return nil, fmt.Errorf("envs: MarshalState after RestoreState: %w", err)
 			}
 		}
-		return c.play(actions)
+		out := make([]fields, len(actions))
+		for k, row := range actions {
+			s, err := c.Step(row)
+			if err != nil {
+				return nil, err
+			}
+			out[k] = digest(s, c.n)
+		}
+		return out, nil
 	}
 	restored, err := replay(actions, false)
 	if err != nil {
@@ -77,18 +86,14 @@ func checkState(c *Checker, steps int, rng *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	for k := range actions {
-		if what := saved[k].difference(restored[k]); what != "" {
-			return fmt.Errorf("envs: MarshalState changes the environment: %d steps after it, with the same actions, "+
-				"%s differs; it must only read", k+1, what)
-		}
+	if k, what := differs(saved, restored); what != "" {
+		return fmt.Errorf("envs: MarshalState changes the environment: %d steps after it, with the same actions, %s "+
+			"differs; it must only read", k, what)
 	}
-	for k := range actions {
-		if what := restored[k].difference(original[k]); what != "" {
-			return fmt.Errorf("envs: a restored environment goes on differently from the saved one: %d steps after "+
-				"RestoreState, with the same actions, %s differs; MarshalState must save all that later steps depend "+
-				"on, random generators included", k+1, what)
-		}
+	if k, what := differs(restored, original); what != "" {
+		return fmt.Errorf("envs: a restored environment goes on differently from the saved one: %d steps after "+
+			"RestoreState, with the same actions, %s differs; MarshalState must save all that later steps depend on, "+
+			"random generators included", k, what)
 	}
 	if c.seats.k == 0 {
 		return nil
@@ -97,13 +102,21 @@ func checkState(c *Checker, steps int, rng *rand.Rand) error {
 	if err != nil {
 		return fmt.Errorf("%w (with other actions of the seats that do not act)", err)
 	}
-	for k := range actions {
-		if what := others[k].difference(original[k]); what != "" {
-			return fmt.Errorf("envs: other actions of seats that are not active change %s; their actions must have no "+
-				"effect", what)
-		}
+	if _, what := differs(others, original); what != "" {
+		return fmt.Errorf("envs: other actions of seats that are not active change %s; their actions must have no "+
+			"effect", what)
 	}
 	return nil
+}
+
+// differs returns the number of the first step, from 1, whose digests differ, and what differs; otherwise "".
+func differs(a, b []fields) (step int, what string) {
+	for k := range a {
+		if what := a[k].difference(b[k]); what != "" {
+			return k + 1, what
+		}
+	}
+	return 0, ""
 }
 
 // inEpisode steps until an environment is in the middle of an episode, and returns the present observations.
@@ -147,18 +160,6 @@ func (c *Checker) record(steps int, rng *rand.Rand) (actions, varied [][]float32
 	return actions, varied, out, nil
 }
 
-// play takes the given actions and returns a digest of each Step.
-func (c *Checker) play(actions [][]float32) (out []fields, err error) {
-	for _, row := range actions {
-		s, err := c.Step(row)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, digest(s, c.n))
-	}
-	return out, nil
-}
-
 // fields are the checksums of a Step's fields, by name and environment.
 type fields map[string][]uint64
 
@@ -166,32 +167,19 @@ type fields map[string][]uint64
 // observations of environments whose episode did not end, which are undefined.
 func digest(s *Step, n int) fields {
 	out := fields{}
-	add := func(field string, rows []float32, defined func(i int) bool) {
-		sums := make([]uint64, n)
+	for field, rows := range map[string][]float32{"Observations": s.Observations, "States": s.States,
+		"ActionMasks": s.ActionMasks, "Seats.Active": numbers(s.Seats.Active), "Rewards": s.Rewards,
+		"RawRewards": s.Raw(), "AMPObservations": s.AMPObservations, "FinalObservations": s.FinalObservations,
+		"FinalStates":   s.FinalStates,
+		"Seats.Rewards": s.Seats.Rewards, "Terminated": numbers(s.Terminated), "Truncated": numbers(s.Truncated),
+		"FinalUnknown": numbers(s.FinalUnknown), "Invalid": numbers(s.Invalid),
+		"Seats.Terminated": numbers(s.Seats.Terminated), "Seats.Truncated": numbers(s.Seats.Truncated)} {
+		out[field] = make([]uint64, n)
 		for i, w := 0, len(rows)/n; i < n && w > 0; i++ {
-			if defined == nil || defined(i) {
-				sums[i] = sum(rows[i*w : (i+1)*w])
+			if !strings.HasPrefix(field, "Final") || field == "FinalUnknown" || s.FinalKnown(i) {
+				out[field][i] = sum(rows[i*w : (i+1)*w])
 			}
 		}
-		out[field] = sums
-	}
-	add("Observations", s.Observations, nil)
-	add("States", s.States, nil)
-	add("ActionMasks", s.ActionMasks, nil)
-	add("Seats.Active", numbers(s.Seats.Active), nil)
-	if s.Rewards == nil { // after a reset
-		return out
-	}
-	add("Rewards", s.Rewards, nil)
-	add("RawRewards", s.Raw(), nil)
-	add("AMPObservations", s.AMPObservations, nil)
-	add("FinalObservations", s.FinalObservations, s.FinalKnown)
-	add("FinalStates", s.FinalStates, s.FinalKnown)
-	add("Seats.Rewards", s.Seats.Rewards, nil)
-	for name, flags := range map[string][]bool{"Terminated": s.Terminated, "Truncated": s.Truncated,
-		"FinalUnknown": s.FinalUnknown, "Invalid": s.Invalid, "Seats.Terminated": s.Seats.Terminated,
-		"Seats.Truncated": s.Seats.Truncated} {
-		add(name, numbers(flags), nil)
 	}
 	episodes := make([]uint64, n)
 	for _, e := range s.Episodes {

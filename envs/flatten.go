@@ -57,12 +57,8 @@ func UnflattenShaping(tree map[string]any, flat map[string]float64) (map[string]
 	}
 	for _, key := range slices.Sorted(maps.Keys(flat)) {
 		if !known[key] {
-			keys := slices.Sorted(maps.Keys(known))
-			if near := config.Nearest(key, keys); near != "" {
-				return nil, fmt.Errorf("envs: there is no reward parameter %q: did you mean %q?", key, near)
-			}
-			return nil, fmt.Errorf("envs: there is no reward parameter %q; there are [%s]", key,
-				strings.Join(keys, ", "))
+			return nil, fmt.Errorf("envs: there is no reward parameter %q: %s", key,
+				config.Among(key, slices.Sorted(maps.Keys(known))))
 		}
 	}
 	return copied.Interface().(map[string]any), nil
@@ -75,74 +71,51 @@ func walkShaping(v reflect.Value, path string, depth int,
 	if depth > maxShapingDepth {
 		return v, fmt.Errorf("envs: reward parameter %.80q…: it is nested more than %d deep", path, maxShapingDepth)
 	}
-	switch v.Kind() {
-	case reflect.Interface:
-		if v.IsNil() {
-			return v, nil
+	// element walks an element, and sets the copy unless there is an error.
+	element := func(name string, v reflect.Value, set func(copied reflect.Value)) error {
+		copied, err := walkShaping(v, strings.TrimPrefix(path+"."+name, "."), depth+1, leaf)
+		if err == nil {
+			set(copied)
 		}
+		return err
+	}
+	switch kind := v.Kind(); {
+	case kind == reflect.Interface && !v.IsNil():
 		return walkShaping(v.Elem(), path, depth, leaf)
-	case reflect.Map:
-		return walkMap(v, path, depth, leaf)
-	case reflect.Slice, reflect.Array:
-		if v.Kind() == reflect.Slice && v.IsNil() {
-			return v, nil
+	case kind == reflect.String,
+		(kind == reflect.Interface || kind == reflect.Map || kind == reflect.Slice) && v.IsNil():
+		return v, nil
+	case kind == reflect.Bool || v.CanInt() || v.CanUint() || v.CanFloat():
+		return leaf(path, v)
+	case kind == reflect.Map && v.Type().Key().Kind() == reflect.String:
+		copied := reflect.MakeMapWithSize(v.Type(), v.Len())
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, key := range keys {
+			name := key.String()
+			if name == "" || strings.Contains(name, ".") {
+				return v, fmt.Errorf("envs: reward parameter %q: the key %q is empty or has a dot, which separates "+
+					"keys", path, name)
+			}
+			if err := element(name, v.MapIndex(key), func(e reflect.Value) { copied.SetMapIndex(key, e) }); err != nil {
+				return v, err
+			}
 		}
+		return copied, nil
+	case kind == reflect.Slice || kind == reflect.Array:
 		copied := reflect.New(v.Type()).Elem()
-		if v.Kind() == reflect.Slice {
+		if kind == reflect.Slice {
 			copied.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
 		}
 		for i := range v.Len() {
-			element, err := walkShaping(v.Index(i), join(path, strconv.Itoa(i)), depth+1, leaf)
-			if err != nil {
+			if err := element(strconv.Itoa(i), v.Index(i), copied.Index(i).Set); err != nil {
 				return v, err
 			}
-			copied.Index(i).Set(element)
 		}
 		return copied, nil
-	case reflect.String:
-		return v, nil
-	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr, reflect.Float32,
-		reflect.Float64:
-		return leaf(path, v)
 	}
 	return v, fmt.Errorf("envs: reward parameter %q is of type %v; want a number, a boolean, a text, a list or a "+
 		"map with text keys", path, v.Type())
-}
-
-// walkMap is walkShaping for a map, whose keys must be texts without dots.
-func walkMap(v reflect.Value, path string, depth int,
-	leaf func(key string, v reflect.Value) (reflect.Value, error)) (reflect.Value, error) {
-	if v.Type().Key().Kind() != reflect.String {
-		return v, fmt.Errorf("envs: reward parameter %q is of type %v; the keys of a map must be texts", path, v.Type())
-	}
-	if v.IsNil() {
-		return v, nil
-	}
-	copied := reflect.MakeMapWithSize(v.Type(), v.Len())
-	keys := v.MapKeys()
-	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-	for _, key := range keys {
-		name := key.String()
-		if name == "" || strings.Contains(name, ".") {
-			return v, fmt.Errorf("envs: reward parameter %q: the key %q is empty or has a dot, which separates keys",
-				path, name)
-		}
-		element, err := walkShaping(v.MapIndex(key), join(path, name), depth+1, leaf)
-		if err != nil {
-			return v, err
-		}
-		copied.SetMapIndex(key, element)
-	}
-	return copied, nil
-}
-
-// join returns the dotted key of an entry of path, which is empty at the root.
-func join(path, key string) string {
-	if path == "" {
-		return key
-	}
-	return path + "." + key
 }
 
 // numberOf returns a number or boolean as a float64. key is its dotted key, for errors.

@@ -1,6 +1,7 @@
 package envs
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -141,10 +142,8 @@ func (r *Robot) check() error {
 	switch {
 	case !(r.Frequency > 0) || !finite(r.Frequency):
 		return fmt.Errorf("frequency is %g Hz; it must be positive and finite", r.Frequency)
-	case len(r.Joints) == 0:
-		return errors.New("there are no joints")
-	case len(r.Observation) == 0:
-		return errors.New("the observation has no terms")
+	case len(r.Joints) == 0 || len(r.Observation) == 0:
+		return fmt.Errorf("there are %d joints, and %d terms of the observation", len(r.Joints), len(r.Observation))
 	case !(min(r.ActionClip, r.Height, r.MinHeight, r.MaxTilt) >= 0) || !finite(r.ActionClip, r.Height, r.MinHeight,
 		r.MaxTilt):
 		return errors.New("action_clip, height, min_height and max_tilt must be finite and not negative")
@@ -185,16 +184,16 @@ func (r *Robot) check() error {
 		return fmt.Errorf("the reference's root has %d rows; it needs one more than the %d of its positions", rows,
 			len(r.Reference.Positions))
 	}
-	for k, row := range r.Reference.Root {
-		if len(row) != 7 || !finite(row...) {
-			return fmt.Errorf("row %d of the reference's root has %d values, or one that is not finite; it needs 7", k,
-				len(row))
-		}
-	}
-	for k, row := range r.Reference.Positions {
-		if len(row) != len(r.Joints) || !finite(row...) {
-			return fmt.Errorf("row %d of the reference has %d values, or one that is not finite; there are %d joints",
-				k, len(row), len(r.Joints))
+	return cmp.Or(checkTable("root", r.Reference.Root, 7),
+		checkTable("positions", r.Reference.Positions, len(r.Joints)))
+}
+
+// checkTable returns an error unless each row of a table of the reference has width finite values.
+func checkTable(name string, table [][]float64, width int) error {
+	for k, row := range table {
+		if len(row) != width || !finite(row...) {
+			return fmt.Errorf("row %d of the reference's %s has %d values, or one that is not finite; it needs %d", k,
+				name, len(row), width)
 		}
 	}
 	return nil

@@ -66,7 +66,7 @@ func (l *loop) makeFilm(ctx context.Context) error {
 	}
 	frame := func(i int) (image.Image, error) { return pictures[i], nil }
 	if err := film.SaveGIF(filepath.Join(folder, fmt.Sprintf("step-%09d.gif", l.timestep)), len(pictures), rate,
-		film.Panel{Frame: frame}); err != nil {
+		frame); err != nil {
 		return fmt.Errorf("trainers: %w", err)
 	}
 	l.filmed = l.timestep + 1

@@ -212,7 +212,7 @@ class Reach(gymnasium.Env):
 	envtest.Reset(t, env, 0)
 	must.Is(t, envtest.Step(t, env, []float32{0}).AMPObservations[0], 2.5, "AMP observations")
 	must.Refused(fromYAML(t, strings.Replace(text, "size: 3", "size: 2", 1)))(t,
-		"have 3 numbers, the AMP observations 2")
+		"have 3 numbers: spaces: ")
 }
 
 // Every key of randomize reaches the characters, and a wrong one is refused by its name.

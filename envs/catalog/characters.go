@@ -29,7 +29,7 @@ type modelSettings struct {
 	mujoco.BodyConfig `yaml:",inline"`
 	// Trots are generated clips of a body whose keys are its four feet, besides motions: each is [m/s forwards, m/s to
 	// the left, rad/s to the left].
-	Trots             [][]float64 `yaml:"trots"`
+	Trots             [][3]float64 `yaml:"trots"`
 	characterSettings `yaml:",inline"`
 }
 
@@ -72,9 +72,6 @@ func newModel(s modelSettings) (envs.Env, error) {
 	}
 	var trots []*motions.Clip
 	for i, v := range s.Trots {
-		if len(v) != 3 {
-			return nil, fmt.Errorf("\"trots[%d]\" has %d numbers; want [forwards, to the left, turning]", i, len(v))
-		}
 		clip, err := body.Trot(v[0], v[1], v[2])
 		if err != nil {
 			return nil, fmt.Errorf("\"trots[%d]\": %w", i, err)
@@ -117,42 +114,8 @@ type characterSettings struct {
 	Task string `yaml:"task" config:"oneof=imitate|track|command|velocity"`
 	// Motions are the clips, drawn by their weights: humanoid_walk, humanoid_run, or paths of files. A Character
 	// retargets clips of other bodies. Default: humanoid_walk; of the quadruped generated trots.
-	Motions []string `yaml:"motions"`
-	// Velocity says what is commanded in the task velocity.
-	Velocity               characterVelocity `yaml:"velocity"`
+	Motions                []string `yaml:"motions"`
 	mujoco.CharacterConfig `yaml:",inline"`
-}
-
-type characterVelocity struct {
-	// LinearX, LinearY and AngularZ bound the uniformly drawn velocity in m/s forwards and to the left, and the turn to
-	// the left in rad/s: [least, greatest]. Default: 0.
-	LinearX  []float64 `yaml:"linear_x"`
-	LinearY  []float64 `yaml:"linear_y"`
-	AngularZ []float64 `yaml:"angular_z"`
-	// Standing is the share of commands that are all 0.
-	Standing float64 `yaml:"standing" config:"min=0,max=1"`
-	// Seconds is the time between commands; 0 is one per episode.
-	Seconds float64 `yaml:"seconds" config:"min=0"`
-}
-
-// config returns the settings of the task.
-func (v *characterVelocity) config() (mujoco.VelocityConfig, error) {
-	c := mujoco.VelocityConfig{Standing: v.Standing, Seconds: v.Seconds}
-	for _, r := range []struct {
-		key    string
-		values []float64
-		to     *[2]float64
-	}{{"linear_x", v.LinearX, &c.LinearX}, {"linear_y", v.LinearY, &c.LinearY},
-		{"angular_z", v.AngularZ, &c.AngularZ}} {
-		switch len(r.values) {
-		case 0:
-		case 2:
-			*r.to = [2]float64(r.values)
-		default:
-			return c, fmt.Errorf("\"velocity.%s\" has %d numbers; want [least, greatest]", r.key, len(r.values))
-		}
-	}
-	return c, nil
 }
 
 // characterDefaults returns the defaults of the keys. A zero in the fields of mujoco.CharacterConfig often means a
@@ -168,11 +131,8 @@ func newCharacter(s characterSettings, make func(mujoco.CharacterConfig) (*mujoc
 	onto func(*motions.Clip) (*motions.Clip, error)) (envs.Env, error) {
 	cfg := s.CharacterConfig
 	cfg.NumEnvs, cfg.Seed, cfg.Task = s.Batch.NumEnvs, s.Batch.Seed, mujoco.CharacterTask(s.Task)
-	var err error
-	if cfg.Velocity, err = s.Velocity.config(); err != nil {
-		return nil, err
-	}
 	lookAlong(&cfg.Render.Camera)
+	var err error
 	if cfg.Motions, err = loadMotions(s.Motions, onto); err != nil {
 		return nil, err
 	}

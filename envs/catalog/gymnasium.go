@@ -11,15 +11,15 @@ import (
 )
 
 func init() {
-	add("gymnasium", gymnasiumDefaults(), true, func(s gymnasiumSettings, id string) (envs.Env, error) {
+	add("gymnasium", gymnasiumDefaults, true, func(s gymnasiumSettings, id string) (envs.Env, error) {
 		return newPython("gymnasium", id, s.pythonSettings, gymnasium.Options{Children: s.Children})
 	})
-	add("pettingzoo", pettingZooDefaults(), true, func(s pettingZooSettings, id string) (envs.Env, error) {
+	add("pettingzoo", pettingZooDefaults, true, func(s pettingZooSettings, id string) (envs.Env, error) {
 		return newPython("pettingzoo", id, s.pythonSettings, gymnasium.Options{Children: s.Children, PettingZoo: true,
 			AEC: s.AEC})
 	})
 	for _, simulator := range gymnasium.Simulators {
-		add(string(simulator), simulatorDefaults(), true, func(s simulatorSettings, id string) (envs.Env, error) {
+		add(string(simulator), simulatorDefaults, true, func(s simulatorSettings, id string) (envs.Env, error) {
 			clips, err := s.clips()
 			if err != nil {
 				return nil, err
@@ -46,9 +46,7 @@ type gymnasiumSettings struct {
 
 // pettingZooSettings are those of PettingZoo's games, in which several agents act.
 type pettingZooSettings struct {
-	pythonSettings `yaml:",inline"`
-	// Children is the number of processes that share the games; 0 is one per processor.
-	Children int `yaml:"children" config:"min=0"`
+	gymnasiumSettings `yaml:",inline"`
 	// AEC plays by turns, even if the agents can act at once.
 	AEC bool `yaml:"aec"`
 }
@@ -137,21 +135,13 @@ type pythonSettings struct {
 	Replace int `yaml:"replace"`
 }
 
-// gymnasiumDefaults returns the defaults for single environments, simulatorDefaults those for simulators.
-func gymnasiumDefaults() gymnasiumSettings {
-	return gymnasiumSettings{pythonSettings: pythonDefaults(gymnasiumStart, gymnasiumStep)}
-}
-
-func pettingZooDefaults() pettingZooSettings {
-	return pettingZooSettings{pythonSettings: pythonDefaults(gymnasiumStart, gymnasiumStep)}
-}
-
-// gymnasiumStart and gymnasiumStep are how long single environments may take to start and to step, by default.
-const gymnasiumStart, gymnasiumStep = 2 * time.Minute, time.Minute
-
-func simulatorDefaults() simulatorSettings {
-	return simulatorSettings{pythonSettings: pythonDefaults(gymnasium.StartSimulator, gymnasium.StepSimulator)}
-}
+// The defaults of single environments, of games and of simulators.
+var (
+	gymnasiumDefaults  = gymnasiumSettings{pythonSettings: pythonDefaults(2*time.Minute, time.Minute)}
+	pettingZooDefaults = pettingZooSettings{gymnasiumSettings: gymnasiumDefaults}
+	simulatorDefaults  = simulatorSettings{
+		pythonSettings: pythonDefaults(gymnasium.StartSimulator, gymnasium.StepSimulator)}
+)
 
 // pythonDefaults returns the defaults that both share, with the given time limits for a start and for a step.
 func pythonDefaults(start, step time.Duration) pythonSettings {
@@ -165,18 +155,6 @@ func newPython(name, id string, s pythonSettings, o gymnasium.Options) (envs.Env
 	if (id == "") == (s.Factory == "") {
 		return nil, fmt.Errorf("give an environment, as %s:<id>, or the id %s and a \"factory\"", name, name)
 	}
-	var rows []float32
-	width := 0
-	if s.ReferenceMotions != "" {
-		var err error
-		if rows, width, err = readMotions(s.ReferenceMotions); err != nil {
-			return nil, err
-		}
-		if s.AMPObservations == "" {
-			return nil, errors.New("\"reference_motions\" is given without \"amp_observations\", the key of the " +
-				"infos that holds what is to be like them")
-		}
-	}
 	// nil is none here (null in a file). To gymnasium.Options nil would be all.
 	if s.EpisodeMetrics == nil {
 		s.EpisodeMetrics = []string{}
@@ -187,24 +165,24 @@ func newPython(name, id string, s pythonSettings, o gymnasium.Options) (envs.Env
 	o.AMPObservations, o.AMPSize, o.States, o.StateSize = s.AMPObservations, s.AMPSize, s.States, s.StateSize
 	o.ActionMasks = s.ActionMasks
 	o.StartTimeout, o.Timeout, o.Replace = s.StartTimeout, s.Timeout, s.Replace
+	if s.ReferenceMotions == "" {
+		return made(gymnasium.New(o))
+	}
+	rows, width, err := readMotions(s.ReferenceMotions)
+	if err != nil {
+		return nil, err
+	}
+	if s.AMPObservations == "" {
+		return nil, errors.New("\"reference_motions\" is given without \"amp_observations\", the key of the " +
+			"infos that holds what is to be like them")
+	}
 	env, err := gymnasium.New(o)
 	if err != nil {
 		return nil, err
 	}
-	if s.ReferenceMotions == "" {
-		return env, nil
-	}
-	space := env.Spaces().AMPObservation
-	err = nil
-	if width != space.Width() {
-		err = fmt.Errorf("\"reference_motions\": the rows of %s have %d numbers, the AMP observations %d",
-			s.ReferenceMotions,
-			width, space.Width())
-	} else if bad := space.Check(rows, len(rows)/width); bad != nil {
-		err = fmt.Errorf("\"reference_motions\": %s: %w", s.ReferenceMotions, bad)
-	}
-	if err != nil {
-		return nil, errors.Join(err, env.Close())
+	if err := env.Spaces().AMPObservation.Check(rows, len(rows)/width); err != nil {
+		return nil, errors.Join(fmt.Errorf("\"reference_motions\": %s, whose rows have %d numbers: %w",
+			s.ReferenceMotions, width, err), env.Close())
 	}
 	return &imitating{Env: env, rows: rows, width: width}, nil
 }

@@ -1,8 +1,8 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -44,13 +44,7 @@ var kinds = []kind{
 			return made(wrappers.NewClipAction(env))
 		}
 		low, high := math.Inf(-1), math.Inf(1)
-		if s.Low != nil {
-			low = *s.Low
-		}
-		if s.High != nil {
-			high = *s.High
-		}
-		return made(wrappers.NewClipActionTo(env, low, high))
+		return made(wrappers.NewClipActionTo(env, *cmp.Or(s.Low, &low), *cmp.Or(s.High, &high)))
 	}),
 	of("clip_observation", "", clipDefaults, func(env envs.Env, s clip) (envs.Env, error) {
 		return made(wrappers.NewClipObservation(env, s.Low, s.High))
@@ -61,14 +55,8 @@ var kinds = []kind{
 	of("episode_statistics", "", none{}, func(env envs.Env, _ none) (envs.Env, error) {
 		return made(wrappers.NewEpisodeStatistics(env))
 	}),
-	of("normalize_observation", "", observationDefaults,
-		func(env envs.Env, s wrappers.NormalizeObservationOptions) (envs.Env, error) {
-			return made(wrappers.NewNormalizeObservation(env, s))
-		}),
-	of("normalize_reward", "discount", rewardDefaults,
-		func(env envs.Env, s wrappers.NormalizeRewardOptions) (envs.Env, error) {
-			return made(wrappers.NewNormalizeReward(env, s))
-		}),
+	of("normalize_observation", "", observationDefaults, wrappers.NewNormalizeObservation),
+	of("normalize_reward", "discount", rewardDefaults, wrappers.NewNormalizeReward),
 	of("rescale_action", "", none{}, func(env envs.Env, _ none) (envs.Env, error) {
 		return made(wrappers.NewRescaleAction(env))
 	}),
@@ -126,14 +114,14 @@ type actionLimits struct {
 }
 
 // of returns the kind of a wrapper whose settings are a struct S. wrap makes the wrapper from them.
-func of[S any](name, needs string, defaults S, wrap func(env envs.Env, s S) (envs.Env, error)) kind {
+func of[S any, E envs.Env](name, needs string, defaults S, wrap func(env envs.Env, s S) (E, error)) kind {
 	config.Declare("wrappers", name, defaults)
 	return kind{name: name, needs: needs, read: func(prefix string, dict map[string]any) (wrapper, error) {
 		s := defaults
 		if err := config.Merge(&s, dict, config.Options{Prefix: prefix}); err != nil {
 			return wrapper{}, err
 		}
-		return wrapper{name: name, settings: s, wrap: func(env envs.Env) (envs.Env, error) { return wrap(env, s) }}, nil
+		return wrapper{name, s, func(env envs.Env) (envs.Env, error) { return made(wrap(env, s)) }}, nil
 	}}
 }
 
@@ -153,9 +141,9 @@ func parseWrappers(value any) ([]wrapper, error) {
 		return nil, nil
 	}
 	kinds := allKinds()
-	names := make([]string, len(kinds))
-	for i, k := range kinds {
-		names[i] = k.name
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.name)
 	}
 	wrong := func(path string, given any, nearest string) error {
 		return &config.Error{Prefix: "catalog", Path: path, Given: given, Nearest: nearest,
@@ -169,23 +157,17 @@ func parseWrappers(value any) ([]wrapper, error) {
 	var out []wrapper
 	for i, e := range elements {
 		path := fmt.Sprintf("wrappers[%d]", i)
-		name, dict := "", map[string]any{}
-		switch e := e.(type) {
-		case string:
-			name = e
-		case map[string]any:
-			if len(e) != 1 {
-				return nil, wrong(path, e, "")
+		name, isName := e.(string)
+		one, _ := e.(map[string]any)
+		dict := map[string]any{}
+		for key, settings := range one {
+			name = key
+			dict, _ = settings.(map[string]any)
+			if isName = len(one) == 1 && (settings == nil || dict != nil); !isName {
+				break
 			}
-			name = slices.Collect(maps.Keys(e))[0]
-			switch settings := e[name].(type) {
-			case nil:
-			case map[string]any:
-				dict = settings
-			default:
-				return nil, wrong(path, e, "")
-			}
-		default:
+		}
+		if !isName {
 			return nil, wrong(path, e, "")
 		}
 		at := slices.Index(names, name)

@@ -43,15 +43,7 @@ func NewAcrobot(cfg Config) (envs.Env, error) {
 
 // Spaces are Box(6) of observations and Discrete(3) of actions.
 func (a *Acrobot) Spaces() spaces.Set {
-	high := []float32{1, 1, 1, 1, acrobotSpeed1, acrobotSpeed2}
-	low := make([]float32, len(high))
-	for i, h := range high {
-		low[i] = -h
-	}
-	return spaces.Set{
-		Observation: spaces.Space{Kind: spaces.Box, Shape: []int{6}, Low: low, High: high},
-		Action:      spaces.NewDiscrete(3),
-	}
+	return spaces.Set{Observation: within(1, 1, 1, 1, acrobotSpeed1, acrobotSpeed2), Action: spaces.NewDiscrete(3)}
 }
 
 // StepDuration is 0.2 s.
@@ -129,12 +121,14 @@ func (a *Acrobot) observe(out envs.Row) {
 func (a *Acrobot) Close() error { return nil }
 
 // MarshalState returns the four state variables.
-func (a *Acrobot) MarshalState() ([]byte, error) { return marshal(acrobotHeader, a.state[:]...) }
+func (a *Acrobot) MarshalState() ([]byte, error) { return marshal(acrobotHeader, a.numbers()...) }
 
 // RestoreState puts back what MarshalState returned, all or (on an error) nothing.
-func (a *Acrobot) RestoreState(b []byte) error {
-	s := &a.state
-	return restore(acrobotHeader, b, &s[0], &s[1], &s[2], &s[3])
+func (a *Acrobot) RestoreState(b []byte) error { return restore(acrobotHeader, b, a.numbers()...) }
+
+// numbers returns pointers to the state variables.
+func (a *Acrobot) numbers() []*float64 {
+	return []*float64{&a.state[0], &a.state[1], &a.state[2], &a.state[3]}
 }
 
 // Render draws both links and the line to reach, 200 × 200 pixels.

@@ -50,17 +50,12 @@ func (c *CartPole) StepDuration() float64 { return cartPoleTimestep }
 func (c *CartPole) Spaces() spaces.Set {
 	inf := float32(math.Inf(1))
 	// Gymnasium's limits are twice those at which an episode terminates.
-	high := []float32{2 * cartPoleTrack, inf, 2 * cartPoleTilt, inf}
-	low := []float32{-high[0], -inf, -high[2], -inf}
-	return spaces.Set{
-		Observation: spaces.Space{Kind: spaces.Box, Shape: []int{4}, Low: low, High: high},
-		Action:      spaces.NewDiscrete(2),
-	}
+	return spaces.Set{Observation: within(2*cartPoleTrack, inf, 2*cartPoleTilt, inf), Action: spaces.NewDiscrete(2)}
 }
 
 // Reset starts an episode near the upright rest.
 func (c *CartPole) Reset(rng *rand.Rand, out envs.Row) error {
-	for _, s := range [...]*float64{&c.x, &c.v, &c.theta, &c.omega} {
+	for _, s := range c.numbers() {
 		*s = rng.Float64()*0.1 - 0.05
 	}
 	put(out.Observation, c.x, c.v, c.theta, c.omega)
@@ -98,14 +93,13 @@ func (c *CartPole) Step(action []float32, out envs.Row) (reward float64, termina
 func (c *CartPole) Close() error { return nil }
 
 // MarshalState returns the four state variables.
-func (c *CartPole) MarshalState() ([]byte, error) {
-	return marshal(cartPoleHeader, c.x, c.v, c.theta, c.omega)
-}
+func (c *CartPole) MarshalState() ([]byte, error) { return marshal(cartPoleHeader, c.numbers()...) }
 
 // RestoreState puts back what MarshalState returned, all or (on an error) nothing.
-func (c *CartPole) RestoreState(b []byte) error {
-	return restore(cartPoleHeader, b, &c.x, &c.v, &c.theta, &c.omega)
-}
+func (c *CartPole) RestoreState(b []byte) error { return restore(cartPoleHeader, b, c.numbers()...) }
+
+// numbers returns pointers to the state variables.
+func (c *CartPole) numbers() []*float64 { return []*float64{&c.x, &c.v, &c.theta, &c.omega} }
 
 // Render draws track, cart and pole, 300 × 200 pixels.
 func (c *CartPole) Render() (image.Image, error) {

@@ -19,10 +19,7 @@ func NewMaskedCartPole(cfg Config) (envs.Env, error) {
 
 // Spaces are Box(2) of observations and Discrete(2) of actions.
 func (m *MaskedCartPole) Spaces() spaces.Set {
-	set := m.CartPole.Spaces()
-	o := &set.Observation
-	o.Shape, o.Low, o.High = []int{2}, []float32{o.Low[0], o.Low[2]}, []float32{o.High[0], o.High[2]}
-	return set
+	return spaces.Set{Observation: within(2*cartPoleTrack, 2*cartPoleTilt), Action: spaces.NewDiscrete(2)}
 }
 
 // Reset starts an episode near the upright rest.

@@ -1,7 +1,7 @@
 package classic
 
 import (
-	"fmt"
+	"cmp"
 	"image"
 	"image/draw"
 	"math"
@@ -10,7 +10,7 @@ import (
 	"golang.org/x/image/vector"
 
 	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/envs/internal/statecodec"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -54,24 +54,10 @@ func DefaultCartPolePixels() CartPolePixelsConfig {
 // cartPolePixelsHeader begins a saved state. Its number changes with the format.
 const cartPolePixelsHeader = "gorl cartpole pixels 1"
 
-// validate returns an error that names the first field out of its range.
-func (c CartPolePixelsConfig) validate() error {
-	for _, x := range []struct {
-		name             string
-		value, low, high int
-	}{{"Width", c.Width, 16, 512}, {"Height", c.Height, 16, 512}, {"Frames", c.Frames, 1, 16}, {"Interval", c.Interval,
-		1, 16}} {
-		if x.value < x.low || x.value > x.high {
-			return fmt.Errorf("classic: CartPolePixels: %s is %d; it must be from %d to %d", x.name, x.value, x.low,
-				x.high)
-		}
-	}
-	return nil
-}
-
 // NewCartPolePixels returns a batch of [CartPolePixels] environments whose episodes are truncated after 500 steps.
 func NewCartPolePixels(cfg CartPolePixelsConfig) (envs.Env, error) {
-	if err := cfg.validate(); err != nil {
+	cfg.NumEnvs = cmp.Or(cfg.NumEnvs, 1)
+	if err := config.Check(cfg, "classic: CartPolePixels"); err != nil {
 		return nil, err
 	}
 	return vectorize("CartPolePixels", cfg.Config, cartPoleLimit, func() envs.Single { return newCartPolePixels(cfg) })
@@ -162,8 +148,8 @@ func (c *CartPolePixels) Render() (image.Image, error) {
 		return nil, err
 	}
 	const gap = 3
-	size, across, down := above.Bounds().Size(), c.cfg.Width+gap, c.cfg.Height+gap
-	out := image.NewRGBA(image.Rect(0, 0, max(size.X, c.cfg.Frames*across+gap), size.Y+down))
+	size, across := above.Bounds().Size(), c.cfg.Width+gap
+	out := image.NewRGBA(image.Rect(0, 0, max(size.X, c.cfg.Frames*across+gap), size.Y+c.cfg.Height+gap))
 	draw.Draw(out, out.Rect, image.White, image.Point{}, draw.Src)
 	left := (out.Rect.Dx() - size.X) / 2
 	draw.Draw(out, image.Rect(left, 0, left+size.X, size.Y), above, image.Point{}, draw.Src)
@@ -178,29 +164,24 @@ func (c *CartPolePixels) Render() (image.Image, error) {
 
 // MarshalState returns the four state variables and what the camera saw.
 func (c *CartPolePixels) MarshalState() ([]byte, error) {
-	e := statecodec.NewEncoder(cartPolePixelsHeader)
-	e.Numbers(c.x, c.v, c.theta, c.omega)
-	for _, s := range c.seen {
-		e.Numbers(s[:]...)
+	return marshal(cartPolePixelsHeader, c.numbers()...)
+}
+
+// numbers returns pointers to the state variables and to what the camera saw.
+func (c *CartPolePixels) numbers() []*float64 {
+	all := c.CartPole.numbers()
+	for i := range c.seen {
+		all = append(all, &c.seen[i][0], &c.seen[i][1])
 	}
-	return e.State(), nil
+	return all
 }
 
 // RestoreState puts back what MarshalState returned, all or (on an error) nothing. Frames and Interval must be the
 // same.
 func (c *CartPolePixels) RestoreState(b []byte) error {
-	d := statecodec.NewDecoder(cartPolePixelsHeader, b)
-	var state [4]float64
-	d.Numbers(state[:])
-	seen := make([][2]float64, len(c.seen))
-	for i := range seen {
-		seen[i] = [2]float64{d.Float(), d.Float()}
+	if err := restore(cartPolePixelsHeader, b, c.numbers()...); err != nil {
+		return err
 	}
-	if err := d.End(); err != nil {
-		return fmt.Errorf("classic: %w", err)
-	}
-	c.x, c.v, c.theta, c.omega = state[0], state[1], state[2], state[3]
-	copy(c.seen, seen)
 	for i := range c.seen {
 		c.draw(i)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
 	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/spaces"
 )
 
 // Config is how many environments to make, and how. No NumEnvs means 1. No Workers means one for every 256
@@ -55,9 +56,6 @@ func vectorize(name string, cfg Config, limit int, create func() envs.Single) (e
 
 // discrete returns the choice in an action row (1), a whole number in [0, n). Anything else is an error.
 func discrete(action []float32, n int) (int, error) {
-	if len(action) != 1 {
-		return 0, fmt.Errorf("classic: the action has %d values, want 1", len(action))
-	}
 	a := action[0]
 	if !(a >= 0 && a < float32(n)) || a != float32(int(a)) {
 		return 0, fmt.Errorf("classic: the action is %g; it must be a whole number from 0 to %d", a, n-1)
@@ -67,9 +65,6 @@ func discrete(action []float32, n int) (int, error) {
 
 // continuous returns the number in an action row (1). NaN and infinities are errors.
 func continuous(action []float32) (float64, error) {
-	if len(action) != 1 {
-		return 0, fmt.Errorf("classic: the action has %d values, want 1", len(action))
-	}
 	a := float64(action[0])
 	if a-a != 0 {
 		return 0, fmt.Errorf("classic: the action is %g; it must be finite", a)
@@ -77,13 +72,13 @@ func continuous(action []float32) (float64, error) {
 	return a, nil
 }
 
-// figure sets one of an episode's figures, and returns them all. It makes the map if there is none.
-func figure(figures *map[string]float64, name string, value float64) map[string]float64 {
-	if *figures == nil {
-		*figures = map[string]float64{}
+// within returns a box of numbers of at most these sizes, in both directions.
+func within(high ...float32) spaces.Space {
+	low := make([]float32, len(high))
+	for i, h := range high {
+		low[i] = -h
 	}
-	(*figures)[name] = value
-	return *figures
+	return spaces.Space{Kind: spaces.Box, Shape: []int{len(high)}, Low: low, High: high}
 }
 
 // put writes values into a row as float32.
@@ -106,9 +101,11 @@ func wrapAngle(a float64) float64 {
 func clamp(v, low, high float64) float64 { return math.Max(low, math.Min(high, v)) }
 
 // marshal returns a saved state: the header, then the numbers bit for bit.
-func marshal(header string, values ...float64) ([]byte, error) {
+func marshal(header string, values ...*float64) ([]byte, error) {
 	e := statecodec.NewEncoder(header)
-	e.Numbers(values...)
+	for _, v := range values {
+		e.Float(*v)
+	}
 	return e.State(), nil
 }
 

@@ -88,8 +88,8 @@ func TestResetRanges(t *testing.T) {
 func TestConfigRefuses(t *testing.T) {
 	cfg := DefaultCartPolePixels()
 	cfg.Width = 8
-	must.Refused(NewCartPolePixels(cfg))(t, "Width is 8")
-	must.Refused(NewTMaze(TMazeConfig{Length: -1}))(t, "Length is -1")
+	must.Refused(NewCartPolePixels(cfg))(t, `"width" is 8`)
+	must.Refused(NewTMaze(TMazeConfig{Length: -1}))(t, `"length" is -1`)
 	must.Refused(NewCartPole(Config{NumEnvs: -1}))(t, "CartPole: wrappers: the number of environments is -1")
 }
 

@@ -5,6 +5,7 @@ import (
 	"image"
 	"image/color"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
@@ -31,9 +32,8 @@ type ConnectFour struct {
 	board [cells]int8
 	// rng is the generator that the last Reset gave, from which the opponent draws.
 	rng *rand.Rand
-	// success and illegal are the figures of the episode; figures is reused by EpisodeMetrics.
+	// success and illegal are the figures of the episode.
 	success, illegal float64
-	figures          map[string]float64
 }
 
 // ConnectFourConfig is how many games to make.
@@ -76,12 +76,7 @@ func (c *ConnectFour) open(column int) bool { return c.board[cells-boardColumns+
 
 // full reports whether no column has room.
 func (c *ConnectFour) full() bool {
-	for column := range boardColumns {
-		if c.open(column) {
-			return false
-		}
-	}
-	return true
+	return !slices.Contains(c.board[cells-boardColumns:], 0)
 }
 
 // drop puts a disc of a player into a column that has room, and reports whether it makes four in a row.
@@ -161,9 +156,9 @@ func (c *ConnectFour) random() int {
 // EpisodeMetrics returns "success", and without masks also "illegal".
 func (c *ConnectFour) EpisodeMetrics() map[string]float64 {
 	if c.unmasked {
-		figure(&c.figures, "illegal", c.illegal)
+		return map[string]float64{"success": c.success, "illegal": c.illegal}
 	}
-	return figure(&c.figures, "success", c.success)
+	return map[string]float64{"success": c.success}
 }
 
 // Close does nothing.
@@ -171,11 +166,12 @@ func (c *ConnectFour) Close() error { return nil }
 
 // MarshalState returns the board and the figures.
 func (c *ConnectFour) MarshalState() ([]byte, error) {
-	values := []float64{c.success, c.illegal}
+	e := statecodec.NewEncoder(connectFourHeader)
+	e.Numbers(c.success, c.illegal)
 	for _, disc := range c.board {
-		values = append(values, float64(disc))
+		e.Float(float64(disc))
 	}
-	return marshal(connectFourHeader, values...)
+	return e.State(), nil
 }
 
 // RestoreState puts back what MarshalState returned, all or (on an error) nothing.

@@ -19,14 +19,9 @@ func decide(out spaces.SeatStep, winner int8, ends bool) {
 	}
 }
 
-// results writes who won an episode into figures, which it makes if there are none.
-func results(figures *map[string]float64, winner int8) map[string]float64 {
-	for name, who := range map[string]int8{"draw": 0, "won/player_0": 1, "won/player_1": -1} {
-		won := 0.0
-		if winner == who {
-			won = 1
-		}
-		figure(figures, name, won)
-	}
-	return *figures
+// results returns the figures of an episode.
+func results(winner int8) map[string]float64 {
+	figures := map[string]float64{"draw": 0, "won/player_0": 0, "won/player_1": 0}
+	figures[map[int8]string{0: "draw", 1: "won/player_0", -1: "won/player_1"}[winner]] = 1
+	return figures
 }

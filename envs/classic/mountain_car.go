@@ -31,8 +31,6 @@ type MountainCar struct {
 	objective float64
 	// height and velocity are the weights of the shaping.
 	height, velocity float64
-	// figures is reused by EpisodeMetrics, whose caller copies it.
-	figures map[string]float64
 }
 
 const (
@@ -100,7 +98,7 @@ func (m *MountainCar) Step(action []float32, out envs.Row) (reward float64, term
 
 // EpisodeMetrics returns "true_objective", the episode's return without shaping.
 func (m *MountainCar) EpisodeMetrics() map[string]float64 {
-	return figure(&m.figures, "true_objective", m.objective)
+	return map[string]float64{"true_objective": m.objective}
 }
 
 // RewardShaping returns the weights "height" and "velocity".
@@ -122,7 +120,7 @@ func (m *MountainCar) Close() error { return nil }
 
 // MarshalState returns the two state variables and the episode's true objective so far.
 func (m *MountainCar) MarshalState() ([]byte, error) {
-	return marshal(mountainCarHeader, m.x, m.v, m.objective)
+	return marshal(mountainCarHeader, &m.x, &m.v, &m.objective)
 }
 
 // RestoreState puts back what MarshalState returned, all or (on an error) nothing.

@@ -42,11 +42,8 @@ func NewPendulum(cfg Config) (envs.Env, error) {
 
 // Spaces are Box(3) of observations and Box(1) of actions.
 func (p *Pendulum) Spaces() spaces.Set {
-	return spaces.Set{
-		Observation: spaces.Space{Kind: spaces.Box, Shape: []int{3},
-			Low: []float32{-1, -1, -pendulumSpeed}, High: []float32{1, 1, pendulumSpeed}},
-		Action: spaces.NewBox(-pendulumTorque, pendulumTorque, 1),
-	}
+	return spaces.Set{Observation: within(1, 1, pendulumSpeed),
+		Action: spaces.NewBox(-pendulumTorque, pendulumTorque, 1)}
 }
 
 // StepDuration is 0.05 s.
@@ -90,7 +87,7 @@ func (p *Pendulum) observe(out envs.Row) {
 func (p *Pendulum) Close() error { return nil }
 
 // MarshalState returns the two state variables.
-func (p *Pendulum) MarshalState() ([]byte, error) { return marshal(pendulumHeader, p.theta, p.omega) }
+func (p *Pendulum) MarshalState() ([]byte, error) { return marshal(pendulumHeader, &p.theta, &p.omega) }
 
 // RestoreState puts back what MarshalState returned, all or (on an error) nothing.
 func (p *Pendulum) RestoreState(b []byte) error {

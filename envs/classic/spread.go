@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/envs/internal/statecodec"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -43,8 +42,6 @@ const (
 type Spread struct {
 	// at and v are positions and velocities of the agents, landmarks the positions of the landmarks.
 	at, v, landmarks [spreadAgents][2]float64
-	// figures is reused by EpisodeMetrics.
-	figures map[string]float64
 }
 
 // spreadHeader begins a saved state. Its number changes with the format.
@@ -104,10 +101,6 @@ var directions = [5][2]float64{{}, {-spreadForce, 0}, {spreadForce, 0}, {0, -spr
 
 // Step moves the agents by their old velocities. The forces at the old positions then change the velocities.
 func (s *Spread) Step(action []float32, out envs.Row) (reward float64, terminated, truncated bool, err error) {
-	if len(action) != spreadAgents {
-		return 0, false, false, fmt.Errorf("classic: the action has %d values, want %d, one for each seat", len(action),
-			spreadAgents)
-	}
 	var forces [spreadAgents][2]float64
 	for i := range action {
 		choice, err := discrete(action[i:i+1], len(directions))
@@ -182,7 +175,7 @@ func (s *Spread) EpisodeMetrics() map[string]float64 {
 			covered++
 		}
 	}
-	return figure(&s.figures, "covered", covered)
+	return map[string]float64{"covered": covered}
 }
 
 // Close does nothing.
@@ -199,13 +192,7 @@ func (s *Spread) numbers() (all []*float64) {
 }
 
 // MarshalState returns positions and velocities.
-func (s *Spread) MarshalState() ([]byte, error) {
-	e := statecodec.NewEncoder(spreadHeader)
-	for _, x := range s.numbers() {
-		e.Float(*x)
-	}
-	return e.State(), nil
-}
+func (s *Spread) MarshalState() ([]byte, error) { return marshal(spreadHeader, s.numbers()...) }
 
 // RestoreState puts back what MarshalState returned, all or (on an error) nothing.
 func (s *Spread) RestoreState(b []byte) error { return restore(spreadHeader, b, s.numbers()...) }

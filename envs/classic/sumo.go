@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/envs/internal/statecodec"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -43,9 +42,7 @@ type Sumo struct {
 	// at and v are the discs' positions and velocities in the frame of player_0, m and m/s.
 	at, v [2][2]float64
 	// steps counts those of the contest.
-	steps int
-	// figures is reused by EpisodeMetrics.
-	figures map[string]float64
+	steps float64
 }
 
 // sumoObservation is the width of an observation.
@@ -91,9 +88,6 @@ func (s *Sumo) show(out envs.Row) {
 
 // Step moves the discs by their forces for 0.05 s.
 func (s *Sumo) Step(action []float32, out envs.Row) (reward float64, terminated, truncated bool, err error) {
-	if len(action) != 4 {
-		return 0, false, false, fmt.Errorf("classic: the action has %d values, want 4, two for each seat", len(action))
-	}
 	for i, a := range action {
 		if a-a != 0 {
 			return 0, false, false, fmt.Errorf("classic: value %d of the action is %g; it must be finite", i, a)
@@ -137,7 +131,7 @@ func (s *Sumo) collide() {
 
 // radius returns the present radius of the ring, in m.
 func (s *Sumo) radius() float64 {
-	return sumoRing - (sumoRing-sumoSmallest)*math.Min(1, float64(s.steps)/sumoSteps)
+	return sumoRing - (sumoRing-sumoSmallest)*math.Min(1, s.steps/sumoSteps)
 }
 
 // winner returns 1 if player_0 is alone in the ring, -1 if player_1 is, and otherwise 0. ends reports whether a disc is
@@ -159,7 +153,7 @@ func (s *Sumo) winner() (winner int8, ends bool) {
 // EpisodeMetrics returns who won.
 func (s *Sumo) EpisodeMetrics() map[string]float64 {
 	winner, _ := s.winner()
-	return results(&s.figures, winner)
+	return results(winner)
 }
 
 // Close does nothing.
@@ -167,26 +161,24 @@ func (s *Sumo) Close() error { return nil }
 
 // MarshalState returns positions, velocities and the number of steps.
 func (s *Sumo) MarshalState() ([]byte, error) {
-	return marshal(sumoHeader, s.at[0][0], s.at[0][1], s.at[1][0], s.at[1][1], s.v[0][0], s.v[0][1], s.v[1][0],
-		s.v[1][1], float64(s.steps))
+	return marshal(sumoHeader, s.numbers()...)
+}
+
+// numbers returns pointers to what MarshalState returns.
+func (s *Sumo) numbers() []*float64 {
+	return []*float64{&s.at[0][0], &s.at[0][1], &s.at[1][0], &s.at[1][1], &s.v[0][0], &s.v[0][1], &s.v[1][0],
+		&s.v[1][1], &s.steps}
 }
 
 // RestoreState puts back what MarshalState returned, all or (on an error) nothing.
 func (s *Sumo) RestoreState(b []byte) error {
-	d := statecodec.NewDecoder(sumoHeader, b)
-	saved := Sumo{figures: s.figures}
-	for _, rows := range []*[2][2]float64{&saved.at, &saved.v} {
-		for k := range rows {
-			rows[k] = [2]float64{d.Float(), d.Float()}
-		}
+	var saved Sumo
+	if err := restore(sumoHeader, b, saved.numbers()...); err != nil {
+		return err
 	}
-	steps := d.Float()
-	saved.steps = int(steps)
-	if _, ends := saved.winner(); ends || steps < 0 || float64(saved.steps) != steps {
-		d.Fail("a disc is outside the ring, or the number of steps is %g", steps)
-	}
-	if err := d.End(); err != nil {
-		return fmt.Errorf("classic: %w", err)
+	if _, ends := saved.winner(); ends || saved.steps < 0 || saved.steps != math.Trunc(saved.steps) {
+		return fmt.Errorf("classic: not a valid %s: a disc is outside the ring, or the number of steps is %g",
+			sumoHeader, saved.steps)
 	}
 	*s = saved
 	return nil

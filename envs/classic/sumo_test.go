@@ -74,7 +74,7 @@ func TestSumo(t *testing.T) {
 		_, ends, truncated, err := s.Step(make([]float32, 4), out)
 		must.Not(t, err != nil || truncated || ends != c.ends || out.Seats.Rewards[0] != c.winner ||
 			out.Seats.Rewards[1] != -c.winner || out.Seats.Terminated[1] != ends || s.EpisodeMetrics()[c.figures] != 1,
-			"%+v: %t, %+v, %v, %v", c, ends, out.Seats, s.figures, err)
+			"%+v: %t, %+v, %v, %v", c, ends, out.Seats, s.EpisodeMetrics(), err)
 	}
 	// A collision keeps the momentum, and takes half of the speed of approach.
 	hit := &Sumo{at: [2][2]float64{{-0.2, 0}, {0.19, 0}}, v: [2][2]float64{{1, 0}, {0, 0}}}

@@ -23,8 +23,6 @@ type TicTacToe struct {
 	board [fields]int8
 	// marks is the number of marks on the board. Seat marks%2 is next.
 	marks int
-	// figures is reused by EpisodeMetrics.
-	figures map[string]float64
 }
 
 // fields is the number of fields of [TicTacToe].
@@ -68,9 +66,6 @@ func (g *TicTacToe) show(out envs.Row) {
 
 // Step puts a mark of the seat that is next into the field of its action.
 func (g *TicTacToe) Step(action []float32, out envs.Row) (reward float64, terminated, truncated bool, err error) {
-	if len(action) != 2 {
-		return 0, false, false, fmt.Errorf("classic: the action has %d values, want 2, one for each seat", len(action))
-	}
 	seat := g.marks % 2
 	field, err := discrete(action[seat:seat+1], fields)
 	if err != nil {
@@ -106,24 +101,24 @@ func (g *TicTacToe) winner() int8 {
 }
 
 // EpisodeMetrics returns who won.
-func (g *TicTacToe) EpisodeMetrics() map[string]float64 { return results(&g.figures, g.winner()) }
+func (g *TicTacToe) EpisodeMetrics() map[string]float64 { return results(g.winner()) }
 
 // Close does nothing.
 func (g *TicTacToe) Close() error { return nil }
 
 // MarshalState returns the board.
 func (g *TicTacToe) MarshalState() ([]byte, error) {
-	var values [fields]float64
-	for i, mark := range g.board {
-		values[i] = float64(mark)
+	e := statecodec.NewEncoder(ticTacToeHeader)
+	for _, mark := range g.board {
+		e.Float(float64(mark))
 	}
-	return marshal(ticTacToeHeader, values[:]...)
+	return e.State(), nil
 }
 
 // RestoreState puts back what MarshalState returned, all or (on an error) nothing.
 func (g *TicTacToe) RestoreState(b []byte) error {
 	d := statecodec.NewDecoder(ticTacToeHeader, b)
-	saved, lead := TicTacToe{figures: g.figures}, 0
+	saved, lead := TicTacToe{}, 0
 	for i := range saved.board {
 		x := d.Float()
 		if x != -1 && x != 0 && x != 1 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/internal/statecodec"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
@@ -73,8 +74,9 @@ func TestTicTacToe(t *testing.T) {
 	_, _, _, err := g.Step([]float32{0, 4}, out)
 	must.Refuse(t, err, "field 4 has a mark")
 	for _, board := range [][]float64{{1, 1, 1, -1, -1}, {-1}, {1, 1}, {1, -1, 2}} {
-		state, _ := marshal(ticTacToeHeader, append(board, make([]float64, fields-len(board))...)...)
-		if err := g.RestoreState(state); err == nil || g.board[4] != 1 || g.marks != 1 {
+		e := statecodec.NewEncoder(ticTacToeHeader)
+		e.Numbers(append(board, make([]float64, fields-len(board))...)...)
+		if err := g.RestoreState(e.State()); err == nil || g.board[4] != 1 || g.marks != 1 {
 			t.Errorf("board %v: %v", board, err)
 		}
 	}

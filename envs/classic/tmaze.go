@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/envs/internal/statecodec"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -26,9 +26,8 @@ type TMaze struct {
 	position int
 	// north is what the sign says.
 	north bool
-	// success is 1 after the right turn, else 0; figures is reused by EpisodeMetrics, whose caller copies it.
+	// success is 1 after the right turn, else 0.
 	success float64
-	figures map[string]float64
 }
 
 // TMazeConfig is how many environments to make, and how long their corridors are. Config.MaxEpisodeSteps 0 truncates
@@ -45,9 +44,9 @@ const tMazeHeader = "gorl t-maze 1"
 
 // NewTMaze returns a batch of [TMaze] environments.
 func NewTMaze(cfg TMazeConfig) (envs.Env, error) {
-	cfg.Length = cmp.Or(cfg.Length, 10)
-	if cfg.Length < 1 || cfg.Length > 1<<20 {
-		return nil, fmt.Errorf("classic: TMaze: Length is %d; it must be from 1 to %d", cfg.Length, 1<<20)
+	cfg.Length, cfg.NumEnvs = cmp.Or(cfg.Length, 10), cmp.Or(cfg.NumEnvs, 1)
+	if err := config.Check(cfg, "classic: TMaze"); err != nil {
+		return nil, err
 	}
 	return vectorize("TMaze", cfg.Config, 10*(cfg.Length+1), func() envs.Single { return &TMaze{length: cfg.Length} })
 }
@@ -104,7 +103,7 @@ func (m *TMaze) Step(action []float32, out envs.Row) (reward float64, terminated
 
 // EpisodeMetrics returns "success".
 func (m *TMaze) EpisodeMetrics() map[string]float64 {
-	return figure(&m.figures, "success", m.success)
+	return map[string]float64{"success": m.success}
 }
 
 // Close does nothing.
@@ -116,15 +115,15 @@ func (m *TMaze) MarshalState() ([]byte, error) {
 	if m.north {
 		north = 1
 	}
-	return marshal(tMazeHeader, float64(m.position), north, m.success)
+	position := float64(m.position)
+	return marshal(tMazeHeader, &position, &north, &m.success)
 }
 
 // RestoreState puts back what MarshalState returned, all or (on an error) nothing. The corridor must be long enough.
 func (m *TMaze) RestoreState(b []byte) error {
-	d := statecodec.NewDecoder(tMazeHeader, b)
-	position, north, success := d.Float(), d.Float(), d.Float()
-	if err := d.End(); err != nil {
-		return fmt.Errorf("classic: %w", err)
+	var position, north, success float64
+	if err := restore(tMazeHeader, b, &position, &north, &success); err != nil {
+		return err
 	}
 	if p := int(position); position != float64(p) || p < 0 || p > m.length || north != 0 && north != 1 ||
 		success != 0 && success != 1 {

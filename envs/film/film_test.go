@@ -37,7 +37,7 @@ func TestSaveGIF(t *testing.T) {
 			draw.Src)
 		return img, nil
 	}
-	must.Do(t, SaveGIF(path, 5, 30, Panel{frame}, Panel{frame}))
+	must.Do(t, SaveGIF(path, 5, 30, frame, frame))
 	f := must.Open(os.Open(path))(t)
 	g := must.Get(gif.DecodeAll(f))(t)
 	must.Not(t, !slices.Equal(g.Delay, []int{3, 4, 3, 3, 4}) || g.Config.Width != 84 || g.Config.Height != 30,
@@ -46,13 +46,14 @@ func TestSaveGIF(t *testing.T) {
 	shown := image.NewRGBA(image.Rect(0, 0, 84, 30))
 	for i, part := range g.Image {
 		draw.Draw(shown, part.Rect, part, part.Rect.Min, draw.Over)
-		want := must.Get(sideBySide(i, []Panel{{frame}, {frame}}))(t)
+		img := must.Get(frame(i))(t)
+		want := grid([]image.Image{img, img}, 2)
 		must.Same(t, shown.Pix, want.Pix, "frame %d is not what was drawn", i)
 	}
 	kept := must.Read(t, path)
 	broken := func(int) (image.Image, error) { return nil, errors.New("out of ink") }
-	must.Refuse(t, SaveGIF(path, 5, 25, Panel{broken}), "film: frame 0: out of ink")
-	must.Refuse(t, SaveGIF(path, 0, 25, Panel{frame}), "")
+	must.Refuse(t, SaveGIF(path, 5, 25, broken), "film: frame 0: out of ink")
+	must.Refuse(t, SaveGIF(path, 0, 25, frame), "")
 	must.Same(t, must.Read(t, path), kept, "a failed film changed the file")
 }
 

@@ -20,26 +20,35 @@ func SaveStrip(path string, pictures []image.Image, count, columns int) error {
 			columns)
 	}
 	count = min(count, len(pictures))
-	columns = min(columns, count)
-	size := pictures[0].Bounds().Size()
-	const gap = 4 // white pixels between pictures
-	rows := (count + columns - 1) / columns
-	out := image.NewRGBA(image.Rect(0, 0, columns*(size.X+gap)-gap, rows*(size.Y+gap)-gap))
-	draw.Draw(out, out.Rect, image.White, image.Point{}, draw.Src)
-	for i := range count {
-		k := 0
-		if count > 1 {
-			k = i * (len(pictures) - 1) / (count - 1)
+	chosen := make([]image.Image, count)
+	for i := range chosen {
+		chosen[i] = pictures[i*(len(pictures)-1)/max(1, count-1)]
+		if chosen[i].Bounds().Size() != pictures[0].Bounds().Size() {
+			return fmt.Errorf("film: a picture is %v, the first %v", chosen[i].Bounds(), pictures[0].Bounds())
 		}
-		img := pictures[k]
-		if img.Bounds().Size() != size {
-			return fmt.Errorf("film: picture %d is %v, the first %v", k, img.Bounds().Size(), size)
-		}
-		corner := image.Pt(i%columns*(size.X+gap), i/columns*(size.Y+gap))
-		draw.Draw(out, image.Rectangle{corner, corner.Add(size)}, img, img.Bounds().Min, draw.Src)
 	}
+	out := grid(chosen, min(columns, count))
 	if err := durable.WriteFile(path, func(w io.Writer) error { return png.Encode(w, out) }); err != nil {
 		return fmt.Errorf("film: saving the strip: %w", err)
 	}
 	return nil
+}
+
+// grid returns pictures row by row, on white. Each is in the upper left corner of a cell of the largest one's size.
+func grid(pictures []image.Image, columns int) *image.RGBA {
+	const gap = 4 // pixels between pictures
+	var cell image.Point
+	for _, img := range pictures {
+		size := img.Bounds().Size()
+		cell = image.Pt(max(cell.X, size.X), max(cell.Y, size.Y))
+	}
+	cell = cell.Add(image.Pt(gap, gap))
+	rows := (len(pictures) + columns - 1) / columns
+	out := image.NewRGBA(image.Rect(0, 0, columns*cell.X-gap, rows*cell.Y-gap))
+	draw.Draw(out, out.Rect, image.White, image.Point{}, draw.Src)
+	for i, img := range pictures {
+		corner := image.Pt(i%columns*cell.X, i/columns*cell.Y)
+		draw.Draw(out, image.Rectangle{corner, out.Rect.Max}, img, img.Bounds().Min, draw.Src)
+	}
+	return out
 }

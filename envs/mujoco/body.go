@@ -4,6 +4,7 @@ package mujoco
 import "C"
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -12,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/gorl-dev/gorl/envs/mujoco/mjcf"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/motions"
 )
 
@@ -87,7 +89,8 @@ type BodyConfig struct {
 // actuators, sensors and keyframes are not in the result. Errors name the file's body, joint or attribute.
 func LoadBody(path string, cfg BodyConfig) (_ CharacterBody, err error) {
 	defer explain(&err, "body "+path)
-	if err := cfg.check(); err != nil {
+	cfg.ControlFrequency, cfg.MaxTilt = cmp.Or(cfg.ControlFrequency, 50), cmp.Or(cfg.MaxTilt, 1)
+	if err := config.Check(cfg, ""); err != nil {
 		return CharacterBody{}, err
 	}
 	l, err := openModel(path, cfg)
@@ -95,43 +98,23 @@ func LoadBody(path string, cfg BodyConfig) (_ CharacterBody, err error) {
 		return CharacterBody{}, err
 	}
 	defer func() { _ = l.model.Close() }() // everything taken from it is copied
-	if err := l.read(); err != nil {
-		return CharacterBody{}, err
-	}
-	if l.body.Feet, err = l.bodies("Feet", cfg.Feet); err != nil {
-		return CharacterBody{}, err
-	}
-	if l.body.Keys = l.body.Feet; len(cfg.Keys) > 0 {
-		if l.body.Keys, err = l.bodies("Keys", cfg.Keys); err != nil {
+	for _, step := range []func() error{l.read, l.parts, l.motors, l.finish} {
+		if err := step(); err != nil {
 			return CharacterBody{}, err
 		}
 	}
-	if err := l.motors(); err != nil {
-		return CharacterBody{}, err
-	}
-	l.body.XML, l.body.Assets = l.root.Text(), l.assets
-	final, err := parseModel(l.body.XML, l.assets)
-	if err != nil {
-		return CharacterBody{}, err
-	}
-	defer func() { _ = final.Close() }()
-	return l.finish(final)
+	return l.body, nil
 }
 
-// check validates what does not depend on the file. Errors have no prefix.
-func (c *BodyConfig) check() error {
-	for i, a := range c.Actuators {
-		if err := checkBounds(fmt.Sprintf("Actuators[%d] (%s): ", i, a.Joints),
-			bound{"Stiffness", a.Stiffness, aboveZero, anySize}, bound{"Damping", a.Damping, 0, anySize},
-			bound{"Armature", a.Armature, 0, anySize}, bound{"EffortLimit", a.EffortLimit, 0, anySize},
-			bound{"ActionScale", a.ActionScale, 0, anySize}); err != nil {
-			return err
-		}
+// parts finds the feet and the key bodies.
+func (l *loader) parts() (err error) {
+	if l.body.Feet, err = l.bodies("Feet", l.cfg.Feet); err != nil {
+		return err
 	}
-	return checkBounds("", bound{"DefaultHeight", c.DefaultHeight, 0, anySize},
-		bound{"ControlFrequency", c.ControlFrequency, 0, anySize}, bound{"TimeStep", c.TimeStep, 0, anySize},
-		bound{"MinHeight", c.MinHeight, 0, anySize}, bound{"MaxTilt", c.MaxTilt, 0, anySize},
-		bound{"Iterations", float64(c.Iterations), 0, anySize})
+	if l.body.Keys = l.body.Feet; len(l.cfg.Keys) > 0 {
+		l.body.Keys, err = l.bodies("Keys", l.cfg.Keys)
+	}
+	return err
 }
 
 // whole compiles a regular expression for whole names.
@@ -183,8 +166,7 @@ func (l *loader) read() error {
 	types, owners := unsafe.Slice(m.m.jnt_type, n), unsafe.Slice(m.m.jnt_bodyid, n)
 	bodies := m.Names(Body)
 	for i, name := range m.Names(Joint) {
-		body := bodies[owners[i]]
-		switch kind := types[i]; {
+		switch body, kind := bodies[owners[i]], types[i]; {
 		case i == 0 && kind != C.mjJNT_FREE:
 			return fmt.Errorf("the first joint, %q of the body %q, is no free joint; give the robot's root "+
 				"a <freejoint/>", name, body)
@@ -210,17 +192,17 @@ func (l *loader) read() error {
 	if m.m.nkey > 0 && l.body.DefaultHeight == 0 && l.cfg.DefaultPose == nil {
 		l.body.DefaultHeight = floats(m.m.key_qpos, m.NQ())[2]
 	}
-	if l.body.DefaultHeight == 0 {
-		batch, err := posed(m, pose)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = batch.Close() }()
-		_, low := bottoms(m, batch.data[0])
-		if math.IsInf(low, 1) {
-			return errors.New("no geom of the model collides; give some contype and conaffinity 1")
-		}
-		l.body.DefaultHeight = -low
+	if l.body.DefaultHeight != 0 {
+		return nil
+	}
+	batch, err := posed(m, pose)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = batch.Close() }()
+	_, low := bottoms(m, batch.data[0])
+	if l.body.DefaultHeight = -low; math.IsInf(low, 1) {
+		return errors.New("no geom of the model collides; give some contype and conaffinity 1")
 	}
 	return nil
 }
@@ -245,13 +227,13 @@ func (l *loader) matching(setting, pattern string) (hinges []int, err error) {
 // pose returns the default angles of the hinges.
 func (l *loader) pose() ([]float64, error) {
 	m, given := l.model, l.cfg.DefaultPose
+	pose, by := make([]float64, len(l.hinges)), make([]string, len(l.hinges))
 	if given == nil {
 		if m.m.nkey > 0 {
-			return slices.Clone(floats(m.m.key_qpos, m.NQ())[rootPositions:]), nil
+			copy(pose, floats(m.m.key_qpos, m.NQ())[rootPositions:])
 		}
-		return make([]float64, len(l.hinges)), nil
+		return pose, nil
 	}
-	pose, by := make([]float64, len(l.hinges)), make([]string, len(l.hinges))
 	for pattern, angle := range given {
 		matched, err := l.matching("DefaultPose", pattern)
 		if err != nil {
@@ -269,10 +251,7 @@ func (l *loader) pose() ([]float64, error) {
 		}
 	}
 	for i, name := range l.hinges {
-		low, high, limited, err := m.JointRange(name)
-		if err != nil {
-			return nil, err
-		}
+		low, high, limited := m.jointRange(i + 1)
 		if a := pose[i]; a-a != 0 || limited && (a < low-1e-6 || a > high+1e-6) {
 			return nil, fmt.Errorf("DefaultPose: the joint %s is at %g rad; its range is %g to %g", name, a, low, high)
 		}
@@ -317,6 +296,9 @@ func (l *loader) bodies(setting string, patterns []string) ([]string, error) {
 // split makes a geom or site a body of its own at the same place, fixed to the body that has it, and returns the body's
 // name. The geom's contacts can then be distinguished from those of the rest of the body.
 func (l *loader) split(kind Kind, id int, name string) (string, error) {
+	if _, taken := l.root.Find("body", name); taken != nil {
+		return name, nil // split before, or a body after all
+	}
 	parent, e := l.root.Find(kind.String(), name)
 	if e == nil {
 		return "", fmt.Errorf("%v %s is not in the file's <worldbody>", kind, name)
@@ -326,11 +308,8 @@ func (l *loader) split(kind Kind, id int, name string) (string, error) {
 		places = l.model.m.site_pos
 	}
 	own := mjcf.New("body", "name", name, "pos", numbers(floats(places, 3*id+3)[3*id:]...))
-	if _, taken := l.root.Find("body", name); taken != nil {
-		return name, nil // split before, or a body after all
-	}
 	if kind == Geom {
-		if size := e.Get("fromto"); size != "" {
+		if e.Get("fromto") != "" {
 			return "", fmt.Errorf("geom %s is given by fromto; give it by pos and size to use it as a foot or key",
 				name)
 		}

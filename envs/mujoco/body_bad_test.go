@@ -50,6 +50,7 @@ func TestBadModelsAreRefused(t *testing.T) {
 		{text: mesh("wild.obj"), want: "m"},
 		{text: mesh("short.stl"), want: "no binary STL"},
 		{text: strings.NewReplacer(`mass="2"`, `mass="0"`, `mass=".2"`, `mass="0"`).Replace(hinged), want: "mass"},
+		{text: strings.Replace(hinged, `mass=".2"`, `mass="1e-6"`, 1), want: "mass or inertia of a body is too small"},
 		{text: free(`<joint name="h" pos="nan 0 0"/>`, motor), want: "nan"},
 		{text: free(`<joint name="h"/>`, motor+`<worldbody><body name="cup"><freejoint name="c"/><geom size="1"/>`+
 			`</body></worldbody>`), want: `"c" of the body "cup" is another free joint`},

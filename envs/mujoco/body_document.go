@@ -91,10 +91,8 @@ func numbers(values ...float64) string {
 func (l *loader) dropNewer(e *mjcf.Element) {
 	switch e.Name {
 	case "option":
-		for _, name := range []string{"ls_iterations", "ls_tolerance", "ccd_iterations", "ccd_tolerance",
-			"sdf_iterations", "sdf_initpoints", "sleep_tolerance", "actuatorgroupdisable"} {
-			e.Drop(name)
-		}
+		e.Drop("ls_iterations", "ls_tolerance", "ccd_iterations", "ccd_tolerance", "sdf_iterations", "sdf_initpoints",
+			"sleep_tolerance", "actuatorgroupdisable")
 	case "joint", "position", "motor", "velocity", "general":
 		e.Drop("inheritrange") // the range of controls, which characters do not use
 		for _, name := range []string{"actuatorfrcrange", "actuatorfrclimited", "actuatorgravcomp", "kv", "dampratio"} {
@@ -105,9 +103,7 @@ func (l *loader) dropNewer(e *mjcf.Element) {
 			l.newer = name
 		}
 	case "flag":
-		e.Drop("nativeccd")
-		e.Drop("island")
-		e.Drop("multiccd")
+		e.Drop("nativeccd", "island", "multiccd")
 	}
 }
 

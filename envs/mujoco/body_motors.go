@@ -34,15 +34,13 @@ func (l *loader) motors() error {
 			taken[i], own[i] = a.Joints, a
 		}
 	}
+	l.root.Remove("actuator", "keyframe")
+	section := mjcf.New("actuator")
 	for i, name := range l.hinges {
 		if l.newer != "" && taken[i] == "" {
 			return fmt.Errorf("the file's actuators have the attribute %s, which MuJoCo %s lacks; add an entry of "+
 				"Actuators that matches the joint %s", l.newer, Version(), name)
 		}
-	}
-	l.root.Remove("actuator", "keyframe")
-	section := mjcf.New("actuator")
-	for i, name := range l.hinges {
 		a := &own[i]
 		if a.Stiffness == 0 {
 			return fmt.Errorf("the joint %s has no position actuator; add an entry of Actuators that matches it", name)
@@ -87,9 +85,6 @@ func (l *loader) fileActuators() ([]ActuatorConfig, error) {
 		own[i].Damping, own[i].Armature = damping[rootVelocities+i], armature[rootVelocities+i]
 	}
 	n := Actuator.count(m.m)
-	if n == 0 {
-		return own, nil
-	}
 	for i, name := range m.Names(Actuator) {
 		gain := floats(m.m.actuator_gainprm, n*C.mjNGAIN)[i*C.mjNGAIN:]
 		bias := floats(m.m.actuator_biasprm, n*C.mjNBIAS)[i*C.mjNBIAS:]
@@ -111,37 +106,55 @@ func (l *loader) fileActuators() ([]ActuatorConfig, error) {
 	return own, nil
 }
 
-// finish completes the body from the compiled model.
-func (l *loader) finish(m *Model) (CharacterBody, error) {
-	b := &l.body
-	b.Name = cmp.Or(l.cfg.Name, l.root.Get("model"), "character")
-	frequency := cmp.Or(l.cfg.ControlFrequency, 50)
+// finish completes the body, and tries it in its default pose.
+func (l *loader) finish() error {
+	b, frequency := &l.body, l.cfg.ControlFrequency
+	b.Name, b.XML, b.Assets = cmp.Or(l.cfg.Name, l.root.Get("model"), "character"), l.root.Text(), l.assets
+	b.MinHeight, b.MaxTilt = cmp.Or(l.cfg.MinHeight, b.DefaultHeight/2), l.cfg.MaxTilt
+	m, err := parseModel(b.XML, b.Assets)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = m.Close() }()
 	steps := 1 / (frequency * m.TimeStep())
 	b.Substeps = int(math.Round(steps))
 	if b.Substeps < 1 || math.Abs(steps-float64(b.Substeps)) > 1e-6*steps {
-		return CharacterBody{}, fmt.Errorf("ControlFrequency is %g Hz, and the time step %g s; a control step must be "+
-			"a whole number of time steps", frequency, m.TimeStep())
+		return fmt.Errorf("ControlFrequency is %g Hz, and the time step %g s; a control step must be a whole number "+
+			"of time steps", frequency, m.TimeStep())
 	}
-	b.MinHeight, b.MaxTilt = cmp.Or(l.cfg.MinHeight, b.DefaultHeight/2), cmp.Or(l.cfg.MaxTilt, 1)
 	if names := m.Names(Joint)[1:]; !slices.Equal(names, l.hinges) {
-		return CharacterBody{}, fmt.Errorf("the compiled model has the hinges %q, not %q", names, l.hinges)
+		return fmt.Errorf("the compiled model has the hinges %q, not %q", names, l.hinges)
 	}
-	if !(m.Mass() > 0) {
-		return CharacterBody{}, errors.New("the model has no mass")
+	batch, err := posed(m, b.DefaultPose)
+	if err != nil {
+		return err
 	}
-	return *b, nil
+	defer func() { _ = batch.Close() }()
+	batch.QPos(0)[2] = b.DefaultHeight
+	for i, a := range b.Actuators { // an action of 1 for 10 control steps
+		batch.Ctrl(0)[i] = b.DefaultPose[i] + a.ActionScale
+	}
+	if err := cmp.Or(batch.Reset(0), batch.Step(10*b.Substeps)); err != nil {
+		return err
+	}
+	if batch.Status(0)&Diverged != 0 {
+		return errors.New("the simulation diverges in the default pose: the mass or inertia of a body is too small " +
+			"for its actuator's stiffness or for the time step; give the joint armature, or the body more mass")
+	}
+	return nil
 }
 
-// posed returns a simulation of the model with the root upright at the origin and the given angles of the hinges.
+// posed returns a simulation of the model with the root upright at the origin and the given angles of the hinges, or in
+// the model's first pose if hinges is nil.
 func posed(m *Model, hinges []float64) (*Batch, error) {
 	batch, err := NewBatch(m, 1, 1)
 	if err != nil {
 		return nil, err
 	}
-	q := batch.QPos(0)
-	clear(q)
-	q[3] = 1
-	copy(q[rootPositions:], hinges)
+	if q := batch.QPos(0); hinges != nil {
+		copy(q, []float64{0, 0, 0, 1, 0, 0, 0})
+		copy(q[rootPositions:], hinges)
+	}
 	if err := batch.forward(0, 0, 1); err != nil {
 		return nil, errors.Join(err, batch.Close())
 	}
@@ -153,13 +166,10 @@ func posed(m *Model, hinges []float64) (*Batch, error) {
 func bottoms(m *Model, d *C.mjData) (heights []float64, low float64) {
 	low = math.Inf(1)
 	for g := range int(m.m.ngeom) {
-		height, solid := bottom(m, d, g)
-		if !solid {
-			height = math.NaN()
-		} else {
-			low = min(low, height)
+		heights = append(heights, bottom(m, d, g))
+		if heights[g] < low {
+			low = heights[g]
 		}
-		heights = append(heights, height)
 	}
 	return heights, low
 }
@@ -174,33 +184,32 @@ func (m *Model) collides(g int) bool {
 		slices.Contains(unsafe.Slice(m.m.pair_geom2, pairs), C.int(g))
 }
 
-// bottom returns the height of the lowest point of a geom in the world. solid is false for geoms of the world body and
-// for geoms that do not collide.
-func bottom(m *Model, d *C.mjData, g int) (height float64, solid bool) {
+// bottom returns the height of the lowest point of a geom in the world, see bottoms.
+func bottom(m *Model, d *C.mjData, g int) float64 {
 	c := m.m
 	n := int(c.ngeom)
 	if unsafe.Slice(c.geom_bodyid, n)[g] == 0 || !m.collides(g) {
-		return 0, false
+		return math.NaN()
 	}
 	size, z := floats(c.geom_size, 3*n)[3*g:], floats(d.geom_xpos, 3*n)[3*g+2]
 	up := floats(d.geom_xmat, 9*n)[9*g+6 : 9*g+9] // how far each axis of the geom points up
 	switch unsafe.Slice(c.geom_type, n)[g] {
 	case C.mjGEOM_SPHERE:
-		return z - size[0], true
+		return z - size[0]
 	case C.mjGEOM_CAPSULE:
-		return z - size[0] - size[1]*math.Abs(up[2]), true
+		return z - size[0] - size[1]*math.Abs(up[2])
 	case C.mjGEOM_CYLINDER:
-		return z - size[0]*math.Hypot(up[0], up[1]) - size[1]*math.Abs(up[2]), true
+		return z - size[0]*math.Hypot(up[0], up[1]) - size[1]*math.Abs(up[2])
 	case C.mjGEOM_ELLIPSOID:
-		return z - math.Sqrt(size[0]*size[0]*up[0]*up[0]+size[1]*size[1]*up[1]*up[1]+size[2]*size[2]*up[2]*up[2]), true
+		return z - math.Sqrt(size[0]*size[0]*up[0]*up[0]+size[1]*size[1]*up[1]*up[1]+size[2]*size[2]*up[2]*up[2])
 	case C.mjGEOM_BOX:
-		return z - size[0]*math.Abs(up[0]) - size[1]*math.Abs(up[1]) - size[2]*math.Abs(up[2]), true
+		return z - size[0]*math.Abs(up[0]) - size[1]*math.Abs(up[1]) - size[2]*math.Abs(up[2])
 	case C.mjGEOM_MESH:
 		low := math.Inf(1)
 		for v := m.vertices(g); len(v) > 0; v = v[3:] {
 			low = min(low, z+float64(v[0])*up[0]+float64(v[1])*up[1]+float64(v[2])*up[2])
 		}
-		return low, true
+		return low
 	}
-	return 0, false
+	return math.NaN()
 }

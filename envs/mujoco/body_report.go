@@ -71,9 +71,7 @@ func InspectModel(path string, cfg BodyConfig) (_ *ModelReport, err error) {
 		r.Height = l.body.DefaultHeight
 		r.Pose = append([]float64{0, 0, r.Height, 1, 0, 0, 0}, l.body.DefaultPose...)
 		if motors == nil {
-			if motors, err = l.fileActuators(); err != nil {
-				motors = nil // the error of LoadBody, added below, says why
-			}
+			motors, _ = l.fileActuators() // the error of LoadBody, added below, says why there are none
 		}
 		if len(cfg.Feet) == 0 {
 			r.Proposed = true
@@ -84,10 +82,7 @@ func InspectModel(path string, cfg BodyConfig) (_ *ModelReport, err error) {
 				"feet: [%s]", strings.Join(r.Feet, ", ")))
 		}
 		for i, name := range l.hinges {
-			low, high, limited, err := m.JointRange(name)
-			if err != nil {
-				return nil, err
-			}
+			low, high, limited := m.jointRange(i + 1)
 			if a := l.body.DefaultPose[i]; limited && (a < low || a > high) {
 				r.Missing = append(r.Missing, fmt.Sprintf("default_pose: the joint %s is at %.3g rad, and its range "+
 					"is %.3g to %.3g. Give default_pose: {%s: ...}", name, a, low, high, name))
@@ -95,7 +90,7 @@ func InspectModel(path string, cfg BodyConfig) (_ *ModelReport, err error) {
 		}
 		var without []string
 		for i, a := range motors {
-			if a.Stiffness == 0 && l.hinges != nil {
+			if a.Stiffness == 0 {
 				without = append(without, l.hinges[i])
 			}
 		}
@@ -121,9 +116,6 @@ func (r *ModelReport) bodies(m *Model, hinges []string, motors []ActuatorConfig)
 	for i := 1; i < n; i++ {
 		r.Bodies = append(r.Bodies, BodyReport{Name: names[i], Parent: names[parents[i]], Mass: masses[i]})
 	}
-	if joints == 0 {
-		return
-	}
 	owners, kinds := unsafe.Slice(m.m.jnt_bodyid, joints), unsafe.Slice(m.m.jnt_type, joints)
 	at := unsafe.Slice(m.m.jnt_qposadr, joints)
 	for i, name := range m.Names(Joint) {
@@ -132,8 +124,8 @@ func (r *ModelReport) bodies(m *Model, hinges []string, motors []ActuatorConfig)
 		if kinds[i] == C.mjJNT_HINGE || kinds[i] == C.mjJNT_SLIDE {
 			j.Default = r.Pose[at[i]]
 		}
-		if j.Limited = flagAt(unsafe.Pointer(m.m.jnt_limited), i); j.Limited {
-			j.Low, j.High = limits(m.m.jnt_range, i)
+		if low, high, limited := m.jointRange(i); limited {
+			j.Low, j.High, j.Limited = low, high, true
 		}
 		if k := slices.Index(hinges, name); k >= 0 && k < len(motors) {
 			j.Motor = motors[k]

@@ -1,7 +1,6 @@
 package mujoco
 
 import (
-	"cmp"
 	"math"
 
 	"gonum.org/v1/gonum/spatial/r3"
@@ -20,25 +19,10 @@ type Camera struct {
 	//
 	// It is the distance from the root of the character.
 	Distance float64 `yaml:"distance" config:"min=0"`
-	// FieldOfView is the angle in degrees between the picture's lower and upper edge. Zero means 30.
-	FieldOfView float64 `yaml:"-"`
 }
 
-// check returns an error unless every setting is in its range. Zeros are allowed, because or replaces them later.
-func (c *Camera) check() error {
-	return checkBounds("mujoco: the camera's ", bound{"Azimuth", c.Azimuth, -360, 360},
-		bound{"Elevation", c.Elevation, -89, 89}, bound{"Distance", c.Distance, 0, 1e6},
-		bound{"FieldOfView", c.FieldOfView, 0, 150})
-}
-
-// or returns the camera with zero values replaced. The default distance makes a picture show half metres above and
-// below its middle.
-func (c Camera) or(half float64) Camera {
-	c.Azimuth, c.Elevation = cmp.Or(c.Azimuth, 115), cmp.Or(c.Elevation, 12)
-	c.FieldOfView = cmp.Or(c.FieldOfView, 30)
-	c.Distance = cmp.Or(c.Distance, half/math.Tan(c.FieldOfView*math.Pi/360))
-	return c
-}
+// slope is the tangent of half the angle of 30 degrees between the picture's lower and upper edge.
+const slope = 0.2679491924311227
 
 // view is a camera at a place, for one picture: a pinhole at eye.
 type view struct {
@@ -58,7 +42,7 @@ func (c Camera) at(target r3.Vec, w, h int) view {
 	se, ce := math.Sincos(c.Elevation * math.Pi / 180)
 	v := view{
 		forward: r3.Vec{X: ca * ce, Y: sa * ce, Z: -se}, right: r3.Vec{X: sa, Y: -ca},
-		focal: float64(h) / 2 / math.Tan(c.FieldOfView*math.Pi/360), cx: float64(w) / 2, cy: float64(h) / 2,
+		focal: float64(h) / 2 / slope, cx: float64(w) / 2, cy: float64(h) / 2,
 	}
 	v.up = r3.Cross(v.right, v.forward)
 	v.eye = r3.Sub(target, r3.Scale(c.Distance, v.forward))
@@ -71,19 +55,19 @@ func (v *view) ray(x, y float64) r3.Vec {
 	return r3.Add(v.forward, r3.Add(r3.Scale((x-v.cx)/v.focal, v.right), r3.Scale((v.cy-y)/v.focal, v.up)))
 }
 
-// box returns a rectangle in pixels that contains the picture of a ball. Rays outside the rectangle need no test
-// against the geom in the ball. ok is false if a part of the ball is behind the camera.
-func (v *view) box(center r3.Vec, radius float64) (x0, y0, x1, y1 float64, ok bool) {
+// box returns a rectangle x0, y0, x1, y1 in pixels that contains the picture of a ball. Rays outside the rectangle need
+// no test against the geom in the ball. It is empty if a part of the ball is behind the camera.
+func (v *view) box(center r3.Vec, radius float64) [4]float64 {
 	d := r3.Sub(center, v.eye)
 	z := r3.Dot(d, v.forward) - radius
 	if z <= 1e-3 {
-		return 0, 0, 0, 0, false
+		return [4]float64{}
 	}
 	// z is the depth of the ball's nearest point, z + 2·radius that of its farthest. The extremes over both depths give
 	// a rectangle that is a little too large, never too small.
 	x, y := r3.Dot(d, v.right), r3.Dot(d, v.up)
 	low := func(a float64) float64 { return min(a/z, a/(z+2*radius)) }
 	high := func(a float64) float64 { return max(a/z, a/(z+2*radius)) }
-	return v.cx + v.focal*low(x-radius), v.cy - v.focal*high(y+radius), v.cx + v.focal*high(x+radius),
-		v.cy - v.focal*low(y-radius), true
+	return [4]float64{v.cx + v.focal*low(x-radius), v.cy - v.focal*high(y+radius), v.cx + v.focal*high(x+radius),
+		v.cy - v.focal*low(y-radius)}
 }

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/motions"
 )
 
@@ -55,8 +55,10 @@ type CharacterConfig struct {
 	Motions []*motions.Clip `yaml:"-"`
 	// Task selects the reward. Empty means [Imitate].
 	Task CharacterTask `yaml:"-"`
-	// Velocity is used by the task [Velocity]. The zero value commands standing still.
-	Velocity VelocityConfig `yaml:"-"`
+	// Velocity says what is commanded in the task velocity.
+	//
+	// The zero value commands standing still.
+	Velocity VelocityConfig `yaml:"velocity"`
 	// Command says what is commanded in the task command.
 	//
 	// The zero value means the clips' mean speed, straight ahead.
@@ -261,6 +263,7 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 	cfg.ActionScale, cfg.History = cmp.Or(cfg.ActionScale, scale), cmp.Or(cfg.History, history)
 	cfg.Deviation = cmp.Or(cfg.Deviation, 0.5)
 	cfg.Clock = cfg.Clock || cfg.Residual || cfg.Task == Track
+	cfg.Render.complete()
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("mujoco: character: %w", err)
 	}
@@ -316,25 +319,18 @@ func (c *CharacterConfig) check() error {
 		return errors.New("Residual, Clock and the task \"track\" need a first clip that wraps")
 	case (c.Task == Track || c.Difference) && len(c.Motions) != 1:
 		return fmt.Errorf("the task %q and Difference need exactly one clip", Track)
-	}
-	d := &c.Command
-	if err := cmp.Or(checkBounds("", bound{"ActionScale", c.ActionScale, aboveZero, anySize},
-		bound{"History", float64(c.History), 1, 64}, bound{"Lead", c.Lead, 0, anySize},
-		bound{"Fade", float64(c.Fade), 0, anySize}, bound{"Deviation", c.Deviation, aboveZero, math.Inf(1)},
-		bound{"FailureStarts", c.FailureStarts, 0, 1}, bound{"Command.Turn", d.Turn, 0, math.Pi},
-		bound{"Command.Seconds", d.Seconds, 0, anySize}), c.Velocity.check(), c.Randomize.Terrain.check(),
-		c.Recovery.check(c)); err != nil {
-		return err
-	}
-	if c.Randomize.Terrain.on() && (c.Task == Track || c.Difference) {
+	case (c.Task == Track || c.Difference) && c.Randomize.Terrain.on():
 		return fmt.Errorf("Randomize.Terrain does not fit the task %q and Difference, whose clip is on flat ground",
 			Track)
 	}
-	if !(d.MinSpeed >= 0) || !(d.MaxSpeed >= d.MinSpeed) || math.IsInf(d.MaxSpeed, 0) {
-		return fmt.Errorf("Command.MinSpeed and MaxSpeed are %g and %g m/s; they must be finite, not negative and "+
-			"in order", d.MinSpeed, d.MaxSpeed)
+	for name, r := range map[string][2]float64{"Command.MinSpeed to MaxSpeed": {c.Command.MinSpeed, c.Command.MaxSpeed},
+		"Velocity.LinearX": c.Velocity.LinearX, "Velocity.LinearY": c.Velocity.LinearY,
+		"Velocity.AngularZ": c.Velocity.AngularZ} {
+		if r[0] > r[1] {
+			return fmt.Errorf("%s is %g to %g; the smaller number comes first", name, r[0], r[1])
+		}
 	}
-	return nil
+	return cmp.Or(config.Check(c, ""), c.Randomize.Terrain.check(), c.Recovery.check(c))
 }
 
 // Motions returns the reference clips.

@@ -4,11 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-
-	"github.com/gorl-dev/gorl/envs"
 )
-
-var _ envs.Curriculum = (*Character)(nil)
 
 // told returns the weight in [0, 1] of the clip in targets, observations and reward. It is 1 without
 // CharacterConfig.Fade. With Fade it falls linearly from 1 to 0 over that many control steps. At 0 the task [Track]

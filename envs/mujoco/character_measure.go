@@ -1,6 +1,8 @@
 package mujoco
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -44,32 +46,27 @@ func (c *measuredTask) Init(m *Model) (Spec, error) {
 // EpisodeMetricNames implements [EpisodeTask]. The names depend on the task and on what the clips provide.
 func (c *measuredTask) EpisodeMetricNames() (names []string) {
 	tracks, recovers := c.cfg.Task == Track, c.cfg.Recovery.Seconds > 0
-	return chosen([]choice{{"pose_error", c.refs != nil}, {"success", true}, {"survived", tracks},
-		{"root_velocity_error", tracks}, {"foot_sliding", c.skeleton() != nil},
-		{"phase_error", len(c.cfg.Body.Feet) > 1 && c.wraps()}, {"coverage", len(c.refs) > 1}, {"falls", recovers},
-		{"recovered", recovers}, {"recovery_time", recovers}})
+	has := map[string]bool{"pose_error": c.refs != nil, "success": true, "survived": tracks,
+		"root_velocity_error": tracks, "foot_sliding": c.skeleton() != nil,
+		"phase_error": len(c.cfg.Body.Feet) > 1 && c.wraps(), "coverage": len(c.refs) > 1, "falls": recovers,
+		"recovered": recovers, "recovery_time": recovers}
+	maps.DeleteFunc(has, func(_ string, on bool) bool { return !on })
+	return slices.Sorted(maps.Keys(has))
 }
 
 // skeleton returns the first clip's skeleton. It is nil if there is none, or if its width differs from the model's.
 func (c *measuredTask) skeleton() *motions.Skeleton {
-	if c.refs == nil {
-		return nil
+	if c.refs != nil {
+		if s := c.refs[0].clip.Skeleton(); s != nil && s.Width() == c.nq {
+			return s
+		}
 	}
-	s := c.refs[0].clip.Skeleton()
-	if s == nil || s.Width() != c.nq {
-		return nil
-	}
-	return s
+	return nil
 }
 
 // wraps reports whether all clips are cycles that start again at their ends.
 func (c *measuredTask) wraps() bool {
-	for i := range c.refs {
-		if c.refs[i].clip.Loop() != motions.LoopWrap {
-			return false
-		}
-	}
-	return c.refs != nil
+	return c.refs != nil && !slices.ContainsFunc(c.refs, func(r reference) bool { return !r.wraps() })
 }
 
 // Follow implements [EpisodeTask]: it appends the state to the environment's record.
@@ -77,12 +74,21 @@ func (c *measuredTask) Follow(s *State) {
 	r := &c.records[s.Env]
 	if s.Steps == 1 {
 		mem := c.memory(s)
-		*r = record{clip: int(mem[memoryClip]), start: mem[memoryTime], x: mem[memoryX], y: mem[memoryY]}
+		*r = record{clip: int(mem[memoryClip]), start: mem[memoryTime], x: mem[memoryX], y: mem[memoryY],
+			bodies: r.bodies[:0], qpos: r.qpos[:0]}
 		if !c.cfg.Clock { // with a clock, Act has already advanced the time to this step
 			r.start += c.dt
 		}
 	}
-	r.bodies, r.qpos = append(r.bodies, slices.Clone(s.XPos[3:])), append(r.qpos, slices.Clone(s.QPos))
+	r.bodies, r.qpos = appendCopy(r.bodies, s.XPos[3:]), appendCopy(r.qpos, s.QPos)
+}
+
+// appendCopy appends a copy of row to rows. It reuses the memory of rows of earlier episodes.
+func appendCopy(rows [][]float64, row []float64) [][]float64 {
+	n := len(rows)
+	rows = slices.Grow(rows, 1)[:n+1]
+	rows[n] = append(rows[n][:0], row...)
+	return rows
 }
 
 // EpisodeMetrics implements [EpisodeTask]. The reference is the clip with the smallest pose error, because a policy
@@ -105,40 +111,35 @@ func (c *measuredTask) EpisodeMetrics(s *State, terminated bool, out []float64) 
 	if reference == nil {
 		poseError = math.NaN()
 	}
-	kept := 1.0
-	if terminated {
-		kept = 0
-	}
 	for i, name := range c.EpisodeMetricNames() {
-		value := math.NaN()
+		out[i] = math.NaN()
 		switch name {
 		case "pose_error":
-			value = poseError
-		case "success":
-			value = kept
-			if track && reference != nil {
-				if ok, _, err := metrics.Success(reference, episode, successLimit); !ok || err != nil {
-					value = 0
-				}
+			out[i] = poseError
+		case "success", "survived":
+			out[i] = 1
+			close := true
+			if track && reference != nil && name == "success" {
+				close, _, _ = metrics.Success(reference, episode, successLimit) // false with an error
 			}
-		case "survived":
-			value = kept
+			if terminated || !close {
+				out[i] = 0
+			}
 		case "root_velocity_error":
 			if reference != nil && track {
-				value = orNaN(metrics.RootVelocityError(reference, episode, c.dt))
+				out[i] = orNaN(metrics.RootVelocityError(reference, episode, c.dt))
 			}
 		case "foot_sliding":
-			value = c.skeleton().FootSliding(r.qpos, c.dt)
+			out[i] = c.skeleton().FootSliding(r.qpos, c.dt)
 		case "phase_error":
 			if reference != nil {
-				value = orNaN(c.phaseError(reference, episode, c.refs[nearest].clip.Duration()))
+				out[i] = orNaN(c.phaseError(reference, episode, c.refs[nearest].clip.Duration()))
 			}
 		case "coverage":
-			value = c.coverage(r)
-		case "falls", "recovered", "recovery_time":
-			value = c.recovery(s, terminated, name)
+			out[i] = c.coverage(r)
+		default:
+			out[i] = c.recovery(s, terminated, name)
 		}
-		out[i] = value
 	}
 }
 
@@ -191,14 +192,13 @@ func (r *reference) place(pose *Batch, dt float64) error {
 // follows the clip perfectly.
 func (r *reference) track(start, dt float64, episode *record, nb int) *metrics.Track {
 	t, qpos, rows := &metrics.Track{}, make([]float64, r.clip.Width()), len(r.bodies)/(3*nb)
-	wraps := r.clip.Loop() == motions.LoopWrap
 	for k := range episode.qpos {
 		now := start + float64(k)*dt
-		if k > 0 && !wraps && now > r.clip.Duration() {
+		if k > 0 && !r.wraps() && now > r.clip.Duration() {
 			break
 		}
 		r.clip.At(now, qpos, nil)
-		if wraps {
+		if r.wraps() {
 			now -= r.clip.Duration() * math.Floor(now/r.clip.Duration())
 		}
 		places := make([]float64, 3*nb)
@@ -232,11 +232,8 @@ func (c *measuredTask) phaseError(reference, episode *metrics.Track, cycle float
 		return phases, err
 	}
 	want, err := phases(reference)
-	if err != nil {
-		return 0, err
-	}
-	got, err := phases(episode)
-	if err != nil {
+	got, failed := phases(episode)
+	if err := cmp.Or(err, failed); err != nil {
 		return 0, err
 	}
 	worst := 0.0

@@ -54,6 +54,9 @@ func TestCharacterMeasure(t *testing.T) {
 		must.Not(t, !(got["pose_error"] < 0.002) || got["success"] != 1 || !(got["root_velocity_error"] < 1e-6) ||
 			!(got["phase_error"] < 0.005), "from %g s: the clip itself has the figures %v", start, got)
 		must.Not(t, len(got) != 6 || got["survived"] != 1 || !(got["foot_sliding"] < 0.3), "figures %v", got)
+		s := c.State(0)
+		s.Steps = 1
+		must.Is(t, testing.AllocsPerRun(20, func() { c.ledger.whole.Follow(s) }), 0, "allocations of a later episode")
 		got = follows(t, c, 0, steps, start, 0.25, 0)
 		if d := got["root_velocity_error"]; math.Abs(d-0.25) > 1e-6 || !(got["pose_error"] < 0.002) ||
 			got["success"] != 0 {

@@ -32,7 +32,7 @@ func (r *RecoveryConfig) check(c *CharacterConfig) error {
 		return fmt.Errorf("Recovery does not fit the task %q, which ends far from its clip; use another task, or Fade",
 			Track)
 	}
-	return checkBounds("Recovery.", bound{"Seconds", r.Seconds, 0, anySize}, bound{"Share", r.Share, 0, 1})
+	return nil
 }
 
 const (
@@ -51,9 +51,14 @@ type fallenPose struct {
 	style []float32
 }
 
-// fall returns poses on the floor, one per simulation. A body in a clip's pose and a random rotation falls with random
-// targets for its joints. The poses depend on the body and its clips only.
-func (c *characterTask) fall(simulation *Batch) ([]fallenPose, error) {
+// fall returns fallenPoses poses on the floor. A body in a clip's pose and a random rotation falls with random targets
+// for its joints. The poses depend on the body and its clips only.
+func (c *characterTask) fall(m *Model) ([]fallenPose, error) {
+	simulation, err := NewBatch(m, fallenPoses, c.cfg.Workers)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = simulation.Close() }()
 	rng := rand.New(rand.NewPCG(0, 0))
 	away := c.terrain.outside()
 	for i := range simulation.Len() {
@@ -62,13 +67,13 @@ func (c *characterTask) fall(simulation *Batch) ([]fallenPose, error) {
 		r.at(r.time(rng.IntN(r.rows)), moment{q, v})
 		clear(v)
 		q[0], q[1], q[2] = away, 0, fallHeight
-		length := 0.0
-		for k := 3; k < rootPositions; k++ { // four normal numbers are a uniformly distributed rotation
-			q[k] = rng.NormFloat64()
-			length += q[k] * q[k]
+		turn, length := q[3:rootPositions], 0.0
+		for k := range turn { // four normal numbers are a uniformly distributed rotation
+			turn[k] = rng.NormFloat64()
+			length += turn[k] * turn[k]
 		}
-		for k := 3; k < rootPositions; k++ {
-			q[k] /= math.Sqrt(length)
+		for k := range turn {
+			turn[k] /= math.Sqrt(length)
 		}
 		for k := range simulation.Ctrl(i) {
 			simulation.Ctrl(i)[k] = c.middle[k] + 2*c.scale[k]*rng.NormFloat64()
@@ -77,7 +82,7 @@ func (c *characterTask) fall(simulation *Batch) ([]fallenPose, error) {
 			return nil, err
 		}
 	}
-	if err := simulation.Step(int(math.Ceil(fallSeconds / simulation.model.TimeStep()))); err != nil {
+	if err := simulation.Step(int(math.Ceil(fallSeconds / m.TimeStep()))); err != nil {
 		return nil, err
 	}
 	for i := range simulation.Len() {
@@ -96,7 +101,7 @@ func (c *characterTask) fall(simulation *Batch) ([]fallenPose, error) {
 		if c.terrain != nil {
 			q[2] += terrainSunk // as on the ground in the middle of a patch
 		}
-		xpos := floats(simulation.data[i].xpos, 3*simulation.model.NumBodies())
+		xpos := floats(simulation.data[i].xpos, 3*m.NumBodies())
 		c.writeFeatures(q, simulation.QVel(i), xpos, features)
 		poses = append(poses, fallenPose{slices.Clone(q), slices.Clone(features[len(features)-c.style():])})
 	}

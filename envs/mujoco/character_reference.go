@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"sort"
 
 	"github.com/gorl-dev/gorl/internal/rotation"
 	"github.com/gorl-dev/gorl/motions"
@@ -37,6 +39,9 @@ type reference struct {
 	// poses are the hinges' angles in radians, about one row per control step.
 	poses [][]float64
 }
+
+// wraps reports whether the clip is a cycle that starts again at its end.
+func (r *reference) wraps() bool { return r.clip.Loop() == motions.LoopWrap }
 
 // time returns the time in seconds of a row's first moment.
 func (r *reference) time(row int) float64 { return float64(row) * r.spacing }
@@ -84,10 +89,8 @@ func (c *characterTask) readMotions(m *Model) error {
 	}
 	defer func() { _ = pose.Close() }() // tables hold copies of its numbers
 	names := m.Names(Joint)[1:]
-	low, high := make([]float64, len(names)), make([]float64, len(names))
-	for i := range names {
-		low[i], high[i] = math.Inf(1), math.Inf(-1)
-	}
+	low := slices.Repeat([]float64{math.Inf(1)}, len(names))
+	high := slices.Repeat([]float64{math.Inf(-1)}, len(names))
 	speed, total := 0.0, 0.0
 	for _, clip := range c.cfg.Motions {
 		if err := checkColumns(clip, names); err != nil {
@@ -136,12 +139,7 @@ func (c *characterTask) readMotions(m *Model) error {
 		c.standing += clip.Weight() / total * height
 	}
 	if c.cfg.Recovery.Share > 0 {
-		falls, err := NewBatch(m, fallenPoses, 1)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = falls.Close() }()
-		if c.floored, err = c.fall(falls); err != nil {
+		if c.floored, err = c.fall(m); err != nil {
 			return err
 		}
 	}
@@ -154,21 +152,16 @@ func (c *characterTask) readMotions(m *Model) error {
 // checkColumns returns an error unless a clip has the columns of the root and then the hinges in the given order.
 func checkColumns(clip *motions.Clip, hinges []string) error {
 	columns := clip.Description().Columns
-	fits := len(columns) == 4+len(hinges) && columns[3].Kind == motions.Rotation
-	for i, name := range hinges {
-		fits = fits && columns[4+i].Name == name && columns[4+i].Kind.Width() == 1
-	}
-	for i := range min(3, len(columns)) {
-		fits = fits && columns[i].Kind.Width() == 1
+	var have []string
+	fits := len(columns) == 4+len(hinges)
+	for i, col := range columns {
+		have = append(have, col.Name)
+		fits = fits && (i == 3) == (col.Kind == motions.Rotation) && (i == 3 || col.Kind.Width() == 1) &&
+			(i < 4 || col.Name == hinges[i-4])
 	}
 	if !fits {
-		var have []string
-		for _, col := range columns {
-			have = append(have, col.Name)
-		}
 		return fmt.Errorf("the clip %q has the columns %q; it needs the root's x, y and z, its rotation, and the "+
-			"hinges %q",
-			clip.Name(), have, hinges)
+			"hinges %q", clip.Name(), have, hinges)
 	}
 	if !(clip.Duration() > 0) {
 		return fmt.Errorf("the clip %q lasts no time; it needs at least two frames", clip.Name())
@@ -195,16 +188,15 @@ func meanSpeed(clip *motions.Clip) float64 {
 func (c *characterTask) tabulate(clip *motions.Clip, pose *Batch) (reference, error) {
 	f, history := c.style(), float64(c.cfg.History-1)*c.dt
 	span := clip.Duration()
-	if clip.Loop() != motions.LoopWrap {
-		// The last row's history ends with the clip.
-		if span -= history; span < 0 {
-			return reference{}, fmt.Errorf("the clip %q lasts %.3g s; an AMP observation of %d steps needs %.3g s",
-				clip.Name(),
-				clip.Duration(), c.cfg.History, history)
-		}
+	r := reference{clip: clip, width: c.cfg.History * f, numKeys: len(c.keys)}
+	if !r.wraps() {
+		span -= history // the last row's history ends with the clip
 	}
-	r := reference{clip: clip, rows: max(1, int(math.Round(span/c.dt*rowsAStep))), width: c.cfg.History * f,
-		numKeys: len(c.keys)}
+	if span < 0 {
+		return reference{}, fmt.Errorf("the clip %q lasts %.3g s; an AMP observation of %d steps needs %.3g s",
+			clip.Name(), clip.Duration(), c.cfg.History, history)
+	}
+	r.rows = max(1, int(math.Round(span/c.dt*rowsAStep)))
 	r.spacing = span / float64(r.rows)
 	r.features, r.keys = make([]float32, r.rows*r.width), make([]float64, 3*r.rows*r.numKeys)
 	all := make([]float32, c.features())
@@ -222,7 +214,7 @@ func (c *characterTask) tabulate(clip *motions.Clip, pose *Batch) (reference, er
 			}
 			convert(r.keys[3*row*r.numKeys:], all[len(all)-3*r.numKeys:])
 			if row%rowsAStep == 0 {
-				r.poses = append(r.poses, append([]float64(nil), pose.QPos(0)[rootPositions:]...))
+				r.poses = append(r.poses, slices.Clone(pose.QPos(0)[rootPositions:]))
 			}
 		}
 	}
@@ -232,10 +224,8 @@ func (c *characterTask) tabulate(clip *motions.Clip, pose *Batch) (reference, er
 // draw returns the index of a clip, drawn by weight.
 func (c *characterTask) draw(rng *rand.Rand) int {
 	last := len(c.weights) - 1
-	k := 0
-	for x := rng.Float64() * c.weights[last]; k < last && c.weights[k] <= x; k++ {
-	}
-	return k
+	x := rng.Float64() * c.weights[last]
+	return sort.Search(last, func(k int) bool { return c.weights[k] > x })
 }
 
 // drawable returns the error of drawing n rows of reference motion, or n pairs of rows. It is nil if they can be drawn.
@@ -263,7 +253,7 @@ func (c *characterTask) CollectReferenceMotions(n int, rng *rand.Rand) ([]float3
 	for range n {
 		r := &c.refs[c.draw(rng)]
 		row := rng.IntN(r.rows)
-		out = append(out, r.features[row*r.width:(row+1)*r.width]...)
+		out = append(out, r.features[row*r.width:][:r.width]...)
 	}
 	return out, nil
 }
@@ -285,7 +275,7 @@ func (c *characterTask) CollectOverlappingMotions(n int, rng *rand.Rand) ([]floa
 		later := int(math.Round(float64(1+rng.IntN(c.cfg.History-1)) * c.dt / r.spacing))
 		row := rng.IntN(r.rows)
 		second := (row + later) % r.rows
-		if r.clip.Loop() != motions.LoopWrap {
+		if !r.wraps() {
 			second = min(row+later, r.rows-1)
 		}
 		out = append(append(out, r.features[row*r.width:][:r.width]...), r.features[second*r.width:][:r.width]...)

@@ -37,12 +37,10 @@ type characterTerms struct {
 func defaultCharacterTerms(task CharacterTask) characterTerms {
 	t := characterTerms{
 		pose: characterTerm{0.5, 2}, velocity: characterTerm{0.1, 0.005}, root: characterTerm{0.15, 10},
-		rootVelocity: characterTerm{0.1, 1}, keys: characterTerm{0.15, 10},
-		command: characterTerm{0.75, 4}, facing: characterTerm{0.25, 4},
+		rootVelocity: characterTerm{0.1, 1}, keys: characterTerm{0.15, 10}, command: characterTerm{0.75, 4},
+		facing: characterTerm{0.25, 4}, linear: characterTerm{1, 4}, angular: characterTerm{0.5, 4},
+		bounce: 1, wobble: 0.05, effort: 2e-5, actionRate: 0.01, rise: 0.5,
 	}
-	t.rise = 0.5
-	t.linear, t.angular = characterTerm{1, 4}, characterTerm{0.5, 4}
-	t.bounce, t.wobble, t.effort, t.actionRate = 1, 0.05, 2e-5, 0.01
 	if task == Imitate {
 		t.alive = 1
 	}
@@ -110,26 +108,12 @@ func (c *characterTask) Reward(s *State) (reward float64, terminated bool) {
 // a key body is more than allowed metres from the clip's. Act has written the clip into the environment's scratch.
 func (c *characterTask) tracking(s *State, t *characterTerms, allowed float64) (reward float64, lost bool) {
 	now := &c.scratch[s.Env]
-	var pose, velocity, place, linear, angular, keys float64
-	for i := rootPositions; i < c.nq; i++ {
-		d := s.QPos[i] - now.qpos[i]
-		pose += d * d
-	}
-	for i := rootVelocities; i < c.nv; i++ {
-		d := s.QVel[i] - now.qvel[i]
-		velocity += d * d
-	}
-	for i := range 3 {
-		d := s.QPos[i] - now.qpos[i]
-		place += d * d
-		d = s.QVel[i] - now.qvel[i]
-		linear += d * d
-		d = s.QVel[3+i] - now.qvel[3+i]
-		angular += d * d
-	}
+	pose, velocity := squares(s.QPos, now.qpos, rootPositions, c.nq), squares(s.QVel, now.qvel, rootVelocities, c.nv)
+	place := squares(s.QPos, now.qpos, 0, 3)
+	linear, angular := squares(s.QVel, now.qvel, 0, 3), squares(s.QVel, now.qvel, 3, rootVelocities)
 	q := rotation.Of(s.QPos[3:])
 	turn := 2 * math.Acos(min(1, math.Abs(q.Dot(rotation.Of(now.qpos[3:])))))
-	limit := allowed * allowed
+	limit, keys := allowed*allowed, 0.0
 	lost = place > limit
 	var p [3]float64
 	mem, frame := c.memory(s), rotation.Facing(q)
@@ -145,11 +129,27 @@ func (c *characterTask) tracking(s *State, t *characterTerms, allowed float64) (
 		t.rootVelocity.of(linear+0.1*angular) + t.keys.of(keys), lost
 }
 
+// squares returns the sum of the squared differences of a and b from one index to before another.
+func squares(a, b []float64, from, to int) (sum float64) {
+	for i := from; i < to; i++ {
+		sum += (a[i] - b[i]) * (a[i] - b[i])
+	}
+	return sum
+}
+
 // MetricNames implements [MetricTask].
 func (c *characterTask) MetricNames() []string {
-	turns := c.cfg.Task == Velocity
-	return chosen([]choice{{"speed", true}, {"joint_error", c.refs != nil},
-		{"velocity_error", turns || c.cfg.Task == Command}, {"turn_error", turns}})
+	names := []string{"speed"}
+	if c.refs != nil {
+		names = append(names, "joint_error")
+	}
+	switch c.cfg.Task {
+	case Command:
+		names = append(names, "velocity_error")
+	case Velocity:
+		names = append(names, "velocity_error", "turn_error")
+	}
+	return names
 }
 
 // Metrics implements [MetricTask], see [Character] for the values.
@@ -170,7 +170,9 @@ func (c *characterTask) Metrics(s *State, out []float64) {
 	case Command:
 		out[0] = math.Hypot(s.QVel[0]-mem[memorySpeed]*cos, s.QVel[1]-mem[memorySpeed]*sin)
 	case Velocity:
-		out[0], out[1] = c.velocityError(s)
+		forward, left, turn := moving(s)
+		out[0] = math.Hypot(forward-mem[memoryForward], left-mem[memoryLeftward])
+		out[1] = math.Abs(turn - mem[memoryTurn])
 	}
 }
 

@@ -47,7 +47,7 @@ func (c *Character) Robot() (envs.Robot, error) {
 
 // describe adds the terms of the observation and what they need.
 func (c *characterTask) describe(r *envs.Robot) {
-	if r.Reference = nil; c.cfg.Clock && c.cfg.Fade == 0 {
+	if c.cfg.Clock && c.cfg.Fade == 0 {
 		r.Reference = c.robotReference()
 	}
 	switch d, v := c.cfg.Command, c.cfg.Velocity; c.cfg.Task {
@@ -113,20 +113,14 @@ func (c *characterTask) robotReference() *envs.RobotReference {
 // drive describes hinge i, which actuator i moves. The joint's own damping and that of the actuator act alike.
 func (m *Model) drive(name string, i int) (j envs.RobotJoint, err error) {
 	j.Name = name
-	_, dof, err := m.JointAddress(name)
-	if err != nil {
-		return j, err
-	}
-	if j.Low, j.High, _, err = m.JointRange(name); err != nil {
-		return j, err
-	}
+	j.Low, j.High, _ = m.jointRange(i + 1)
 	gain := floats(m.m.actuator_gainprm, (i+1)*C.mjNGAIN)[i*C.mjNGAIN:]
 	bias := floats(m.m.actuator_biasprm, (i+1)*C.mjNBIAS)[i*C.mjNBIAS:]
 	if gear := floats(m.m.actuator_gear, 6*i+1)[6*i]; gain[0] != -bias[1] || bias[0] != 0 || gear != 1 {
 		return j, fmt.Errorf("the actuator of %s is not a position actuator with a gear of 1, so it has no stiffness "+
 			"that a robot could be given", name)
 	}
-	j.Stiffness, j.Damping = gain[0], floats(m.m.dof_damping, m.NV())[dof]-bias[2]
+	j.Stiffness, j.Damping = gain[0], floats(m.m.dof_damping, m.NV())[rootVelocities+i]-bias[2]
 	if flagAt(unsafe.Pointer(m.m.actuator_forcelimited), i) {
 		_, j.Effort = limits(m.m.actuator_forcerange, i)
 	}

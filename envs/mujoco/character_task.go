@@ -1,9 +1,11 @@
 package mujoco
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/rotation"
@@ -107,37 +109,27 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 	hinges := c.nq - rootPositions
 	if hinges < 1 || c.nv != hinges+rootVelocities || m.NU() != hinges {
 		return Spec{}, fmt.Errorf("a character has a free joint and then hinges, with an actuator each; the model "+
-			"has %d positions, %d velocities and %d actuators",
-			m.NQ(), m.NV(), m.NU())
+			"has %d positions, %d velocities and %d actuators", m.NQ(), m.NV(), m.NU())
 	}
-	for _, v := range []struct {
-		name string
-		n    int
-	}{{"DefaultPose", len(b.DefaultPose)}, {"Actuators", len(b.Actuators)}} {
-		if v.n != 0 && v.n != hinges {
-			return Spec{}, fmt.Errorf("Body.%s has %d entries; the model has %d hinges", v.name, v.n, hinges)
+	for name, n := range map[string]int{"DefaultPose": len(b.DefaultPose), "Actuators": len(b.Actuators)} {
+		if n != 0 && n != hinges {
+			return Spec{}, fmt.Errorf("Body.%s has %d entries; the model has %d hinges", name, n, hinges)
 		}
 	}
 	c.dt = m.TimeStep() * float64(max(1, b.Substeps))
 	c.feet = make([]bool, m.NumBodies())
-	for _, name := range b.Feet {
+	for i, name := range slices.Concat(b.Feet, b.Keys) {
 		id, err := m.ID(Body, name)
 		if err != nil {
 			return Spec{}, err
 		}
-		c.feet[id], c.footBodies = true, append(c.footBodies, id)
-	}
-	for _, name := range b.Keys {
-		id, err := m.ID(Body, name)
-		if err != nil {
-			return Spec{}, err
+		if i < len(b.Feet) {
+			c.feet[id], c.footBodies = true, append(c.footBodies, id)
+		} else {
+			c.keys = append(c.keys, id)
 		}
-		c.keys = append(c.keys, id)
 	}
-	if err := c.readMotions(m); err != nil {
-		return Spec{}, err
-	}
-	if err := c.readTerms(); err != nil {
+	if err := cmp.Or(c.readMotions(m), c.readTerms()); err != nil {
 		return Spec{}, err
 	}
 	c.starts = starts{clip: -1}
@@ -148,10 +140,8 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 		c.scratch = append(c.scratch, moment{make([]float64, c.nq), make([]float64, c.nv)})
 		c.targets = append(c.targets, make([]float64, c.nq))
 	}
-	set := spaces.Set{
-		Observation: spaces.Unbounded(widthOf(c.whole())),
-		Action:      spaces.NewBox(-maxAction, maxAction, hinges),
-	}
+	set := spaces.Set{Observation: spaces.Unbounded(widthOf(c.whole())),
+		Action: spaces.NewBox(-maxAction, maxAction, hinges)}
 	if c.refs != nil {
 		set.AMPObservation = spaces.Unbounded(c.cfg.History * c.style())
 	}
@@ -260,18 +250,16 @@ func (c *characterTask) Act(s *State, action []float32) {
 			}
 		}
 	}
+	last, change := c.acted(s), 0.0
 	for i, a := range action {
-		s.Ctrl[i] = middle[i] + c.scale[i]*max(-maxAction, min(maxAction, float64(a)))
-	}
-	if last := c.acted(s); len(last) > 0 {
-		change := 0.0
-		for i, a := range action {
-			now := max(-maxAction, min(maxAction, float64(a)))
+		now := max(-maxAction, min(maxAction, float64(a)))
+		s.Ctrl[i] = middle[i] + c.scale[i]*now
+		if len(last) > 0 {
 			change += (now - last[i]) * (now - last[i])
 			last[i] = now
 		}
-		c.memory(s)[memoryChange] = change
 	}
+	c.memory(s)[memoryChange] = change // 0 if the last actions are not remembered
 }
 
 // Observe implements [Task]. It also advances the AMP history and draws the next command when its time has come.

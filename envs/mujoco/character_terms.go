@@ -64,16 +64,9 @@ func (c *characterTask) readTerms() error {
 	}
 	for _, name := range c.cfg.Observations {
 		t, ok := known[name]
-		switch {
-		case ok:
-		case name == "command":
-			return fmt.Errorf("Observations: the task %q has no command", c.cfg.Task)
-		case name == "phase":
-			return fmt.Errorf("Observations: phase needs Clock, Residual or the task %q", Track)
-		case name == "reference":
-			return fmt.Errorf("Observations: the task %q has no reference; %q has", c.cfg.Task, Track)
-		default:
-			return fmt.Errorf("Observations: there is no term %q; there are %q", name, ObservationTerms)
+		if !ok {
+			return fmt.Errorf("Observations: there is no term %q in the task %q; of %q, command needs the task %q or "+
+				"%q, phase a clock, reference the task %q", name, c.cfg.Task, ObservationTerms, Command, Velocity, Track)
 		}
 		if slices.ContainsFunc(c.observed, func(o observedTerm) bool { return o.name == name }) {
 			return fmt.Errorf("Observations: %q is there twice", name)

@@ -1,7 +1,6 @@
 package mujoco
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/gorl-dev/gorl/internal/rotation"
@@ -10,27 +9,17 @@ import (
 // VelocityConfig sets the distribution of the commands of the task [Velocity], like mjlab's and Isaac Lab's velocity
 // command. Each component is drawn uniformly.
 type VelocityConfig struct {
-	// LinearX and LinearY bound the velocity forwards and to the left in m/s, in the heading frame. AngularZ bounds the
-	// turn to the left in rad/s.
-	LinearX, LinearY, AngularZ [2]float64
+	// LinearX, LinearY and AngularZ bound the uniformly drawn velocity in m/s forwards and to the left, and the turn to
+	// the left in rad/s: [least, greatest].
+	//
+	// They are in the heading frame.
+	LinearX  [2]float64 `yaml:"linear_x"`
+	LinearY  [2]float64 `yaml:"linear_y"`
+	AngularZ [2]float64 `yaml:"angular_z"`
 	// Standing is the share of commands that are all 0.
-	Standing float64
-	// Seconds is the time after which a new command is drawn. 0 means one command per episode.
-	Seconds float64
-}
-
-// check validates the settings. Errors have no prefix.
-func (v *VelocityConfig) check() error {
-	for _, r := range []struct {
-		name  string
-		bound [2]float64
-	}{{"LinearX", v.LinearX}, {"LinearY", v.LinearY}, {"AngularZ", v.AngularZ}} {
-		if !(r.bound[0] <= r.bound[1]) || math.IsInf(r.bound[0], 0) || math.IsInf(r.bound[1], 0) {
-			return fmt.Errorf("Velocity.%s is from %g to %g; both must be finite and in order", r.name, r.bound[0],
-				r.bound[1])
-		}
-	}
-	return checkBounds("Velocity.", bound{"Standing", v.Standing, 0, 1}, bound{"Seconds", v.Seconds, 0, anySize})
+	Standing float64 `yaml:"standing" config:"min=0,max=1"`
+	// Seconds is the time between commands; 0 is one per episode.
+	Seconds float64 `yaml:"seconds" config:"min=0"`
 }
 
 // draw draws a command into mem. dt is the duration of a control step in seconds.
@@ -71,11 +60,4 @@ func (c *characterTask) velocityReward(s *State, t *characterTerms) float64 {
 	}
 	return reward - t.bounce*s.QVel[2]*s.QVel[2] - t.wobble*(s.QVel[3]*s.QVel[3]+s.QVel[4]*s.QVel[4]) -
 		t.effort*effort - t.actionRate*mem[memoryChange]
-}
-
-// velocityError returns how far the root's horizontal velocity in m/s and its turning in rad/s are from the command.
-func (c *characterTask) velocityError(s *State) (linear, angular float64) {
-	mem := c.memory(s)
-	forward, left, turn := moving(s)
-	return math.Hypot(forward-mem[memoryForward], left-mem[memoryLeftward]), math.Abs(turn - mem[memoryTurn])
 }

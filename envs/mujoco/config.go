@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
+
+	"github.com/gorl-dev/gorl/internal/config"
 )
 
 // Config says what simulations an [Env] runs.
@@ -44,45 +45,17 @@ func (c *Config) check() error {
 	if len(slices.DeleteFunc(missing, func(missing bool) bool { return missing })) != 1 {
 		return errors.New("mujoco: give exactly one of Model, File and XML")
 	}
-	if err := checkBounds("mujoco: ", bound{"NumEnvs", float64(c.NumEnvs), 0, anySize},
-		bound{"Substeps", float64(c.Substeps), 0, anySize}, bound{"Workers", float64(c.Workers), 0, anySize},
-		bound{"EpisodeLength", float64(c.EpisodeLength), 0, anySize}, bound{"Stagger", float64(c.Stagger), 0, anySize},
-		bound{"Seed", float64(c.Seed), 0, anySize}); err != nil {
-		return err
+	if min(c.NumEnvs, c.Substeps, c.Workers, c.EpisodeLength, c.Stagger) < 0 || c.Seed < 0 {
+		return fmt.Errorf("mujoco: NumEnvs, Substeps, Workers, EpisodeLength, Stagger and Seed are %d, %d, %d, %d, %d "+
+			"and %d; none may be negative", c.NumEnvs, c.Substeps, c.Workers, c.EpisodeLength, c.Stagger, c.Seed)
 	}
 	c.NumEnvs, c.Substeps = cmp.Or(c.NumEnvs, 1), cmp.Or(c.Substeps, 1)
 	if c.Stagger > c.EpisodeLength {
 		return fmt.Errorf("mujoco: Stagger is %d, EpisodeLength %d; the first must not exceed the second", c.Stagger,
 			c.EpisodeLength)
 	}
-	return c.Render.check()
-}
-
-// bound is a setting with the range that it must be in.
-type bound struct {
-	name             string
-	value, low, high float64
-}
-
-// anySize is the upper end for a finite size, and aboveZero the lower end for a positive one.
-const anySize, aboveZero = math.MaxFloat64, math.SmallestNonzeroFloat64
-
-// checkBounds returns an error for the first setting that is out of its range. prefix is put before its name.
-func checkBounds(prefix string, bounds ...bound) error {
-	for _, b := range bounds {
-		if b.value >= b.low && b.value <= b.high {
-			continue
-		}
-		allowed := "finite and not negative"
-		switch {
-		case b.low == aboveZero:
-			allowed = "finite and positive"
-		case b.high < anySize:
-			allowed = fmt.Sprintf("between %g and %g", b.low, b.high)
-		}
-		return fmt.Errorf("%s%s is %g; it must be %s", prefix, b.name, b.value, allowed)
-	}
-	return nil
+	c.Render.complete()
+	return config.Check(c.Render, "mujoco")
 }
 
 // model returns the model with a reference that the caller must release. A given Model is retained; File and XML are

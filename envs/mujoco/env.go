@@ -58,16 +58,6 @@ type Env struct {
 	drawing *drawing
 }
 
-var (
-	_ envs.Env          = (*Env)(nil)
-	_ envs.Observer     = (*Env)(nil)
-	_ envs.Renderer     = (*Env)(nil)
-	_ envs.Stateful     = (*Env)(nil)
-	_ envs.Terminator   = (*Env)(nil)
-	_ envs.MotionSource = (*Env)(nil)
-	_ envs.Supporter    = (*Env)(nil)
-)
-
 // New makes the environments. The error says which setting, space or part of the model is wrong.
 func New(cfg Config, task Task) (*Env, error) {
 	if task == nil {
@@ -155,6 +145,9 @@ func (e *Env) NumEnvs() int { return len(e.states) }
 // Spaces returns the task's spaces.
 func (e *Env) Spaces() spaces.Set { return e.spec.Spaces }
 
+// MuJoCo returns e. Types that embed an Env have the method, too.
+func (e *Env) MuJoCo() *Env { return e }
+
 // Model returns the simulated model. It lives as long as the environment.
 func (e *Env) Model() *Model { return e.model }
 
@@ -192,13 +185,21 @@ func (e *Env) Reset(seed int64) (*envs.Step, error) {
 // errClosed is the error of methods that need the simulations, after Close.
 var errClosed = errors.New("mujoco: the environment is closed")
 
+// ready returns an error if the environment is closed, or has not been reset.
+func (e *Env) ready() error {
+	switch {
+	case e.batch.c == nil:
+		return errClosed
+	case !e.started:
+		return errors.New("mujoco: the environment has not been reset, or failed; call Reset first")
+	}
+	return nil
+}
+
 // Observe returns the current observations and states, as the last Reset, Step or RestoreState left them.
 func (e *Env) Observe() (*envs.Step, error) {
-	if e.batch.c == nil {
-		return nil, errClosed
-	}
-	if !e.started {
-		return nil, errors.New("mujoco: nothing to observe before Reset")
+	if err := e.ready(); err != nil {
+		return nil, err
 	}
 	return &envs.Step{Observations: e.observation, States: e.state}, nil
 }
@@ -206,11 +207,8 @@ func (e *Env) Observe() (*envs.Step, error) {
 // Step applies one row of actions (N, A) to every environment for one control step. Actions must be finite. If Step
 // refuses them, the environments are unchanged. After an error from MuJoCo itself, call Reset.
 func (e *Env) Step(actions []float32) (*envs.Step, error) {
-	if e.batch.c == nil {
-		return nil, errClosed
-	}
-	if !e.started {
-		return nil, errors.New("mujoco: Reset before the first Step")
+	if err := e.ready(); err != nil {
+		return nil, err
 	}
 	w := e.spec.Spaces.Action.Width()
 	if len(actions) != len(e.states)*w {

@@ -102,3 +102,15 @@ func TestTerminate(t *testing.T) {
 	}
 	must.Refuse(t, w.Terminate([]bool{true, true}), "")
 }
+
+// These are the optional interfaces of characters.
+var _ interface {
+	envs.Env
+	envs.Observer
+	envs.Renderer
+	envs.Stateful
+	envs.Terminator
+	envs.MotionSource
+	envs.Supporter
+	envs.Curriculum
+} = (*Character)(nil)

@@ -77,21 +77,6 @@ func newLedger(task Task, name string, n, length int, random *randomizer) ledger
 	return l
 }
 
-// choice is a metric that a configuration may have. chosen returns the names of those that are on.
-type choice struct {
-	name string
-	on   bool
-}
-
-func chosen(all []choice) (names []string) {
-	for _, c := range all {
-		if c.on {
-			names = append(names, c.name)
-		}
-	}
-	return names
-}
-
 // begin starts the episode of environment i. It keeps sums, which collect has yet to read if an episode has just ended.
 func (l *ledger) begin(i int) {
 	l.returns[i], l.limit[i] = 0, l.length

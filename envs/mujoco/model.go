@@ -12,8 +12,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -68,10 +70,9 @@ func parseModel(xml string, assets map[string][]byte) (*Model, error) {
 		return nil
 	}
 	const text = "model.xml"
-	if err := add(text, []byte(xml)); err != nil {
-		return nil, err
-	}
-	for name, data := range assets {
+	all := map[string][]byte{text: []byte(xml)}
+	maps.Copy(all, assets)
+	for name, data := range all {
 		if err := add(name, data); err != nil {
 			return nil, err
 		}
@@ -84,7 +85,7 @@ func compile(name, path string, files *C.mjVFS) (*Model, error) {
 	if err := checkLibrary(); err != nil {
 		return nil, err
 	}
-	message := (*C.char)(C.calloc(C.GM_MESSAGE, 1))
+	message := newMessage()
 	defer C.free(unsafe.Pointer(message))
 	cpath := C.CString(path)
 	defer C.free(unsafe.Pointer(cpath))
@@ -176,7 +177,7 @@ func (m *Model) Fast() bool { return m.c.fast != 0 }
 
 // InitialQPos returns the positions in which the model was written.
 func (m *Model) InitialQPos() []float64 {
-	return append([]float64(nil), floats(m.m.qpos0, m.NQ())...)
+	return slices.Clone(floats(m.m.qpos0, m.NQ()))
 }
 
 // ControlRange returns the limits of control i. ok is false if the control is unlimited.
@@ -210,12 +211,8 @@ const (
 	Sensor   Kind = C.mjOBJ_SENSOR
 )
 
-// kindNames are the names of kinds in MJCF.
-var kindNames = map[Kind]string{Body: "body", Joint: "joint", Geom: "geom", Site: "site", Actuator: "actuator",
-	Sensor: "sensor"}
-
 // String returns the name of the kind in MJCF.
-func (k Kind) String() string { return kindNames[k] }
+func (k Kind) String() string { return C.GoString(C.mju_type2Str(C.int(k))) }
 
 // count returns how many objects of the kind a model has.
 func (k Kind) count(m *C.mjModel) int {
@@ -262,8 +259,14 @@ func (m *Model) JointRange(name string) (low, high float64, ok bool, err error) 
 	if err != nil {
 		return 0, 0, false, err
 	}
-	low, high = limits(m.m.jnt_range, id)
-	return low, high, flagAt(unsafe.Pointer(m.m.jnt_limited), id), nil
+	low, high, ok = m.jointRange(id)
+	return low, high, ok, nil
+}
+
+// jointRange is JointRange of joint i.
+func (m *Model) jointRange(i int) (low, high float64, ok bool) {
+	low, high = limits(m.m.jnt_range, i)
+	return low, high, flagAt(unsafe.Pointer(m.m.jnt_limited), i)
 }
 
 // vertices returns the points (V, 3) of the mesh of a geom, a view of C memory.

@@ -10,7 +10,7 @@ int gm_push(gm_batch* b, int i, int body, const double* impulse, double* work, c
 import "C"
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 )
 
@@ -22,7 +22,7 @@ import (
 // after the next step. If the impulse is not finite or the body does not exist, Push returns an error and changes
 // nothing. The random pushes of [PushConfig] are made in signals.go.
 func (e *Env) Push(i, body int, impulse [3]float64) error {
-	if err := e.has(i); err != nil {
+	if err := cmp.Or(e.has(i), e.ready()); err != nil {
 		return err
 	}
 	if body < 1 || body >= e.model.NumBodies() {
@@ -32,9 +32,6 @@ func (e *Env) Push(i, body int, impulse [3]float64) error {
 		if v-v != 0 {
 			return fmt.Errorf("mujoco: a push of %g N·s; it must be finite", impulse)
 		}
-	}
-	if !e.started {
-		return errors.New("mujoco: Reset before a push")
 	}
 	work := make([]C.double, e.model.NV())
 	p := [3]C.double{C.double(impulse[0]), C.double(impulse[1]), C.double(impulse[2])}

@@ -74,7 +74,7 @@ func TestRandomizePushes(t *testing.T) {
 		at := 0
 		for k := range 9 {
 			before := slices.Clone(s.QVel)
-			if !e.random.pushed(s, e.rng[i]) {
+			if !e.random.disturb(s, e.rng[i]) {
 				must.Same(t, before, s.QVel, "a velocity changes without a push")
 				continue
 			}

@@ -79,12 +79,8 @@ func newRandomizer(task *characterTask, b *Batch) (*randomizer, error) {
 		return nil, err
 	}
 	r.varySignals()
-	r.lags = len(r.names)
-	r.push = r.lags + 2
-	r.level = r.push + 1
-	r.offsets = r.level + 1
-	r.size = r.offsets
-	if cfg.JointOffset > 0 {
+	r.lags, r.push, r.level, r.offsets = len(r.names), len(r.names)+2, len(r.names)+3, len(r.names)+4
+	if r.size = r.offsets; cfg.JointOffset > 0 {
 		r.size += actions
 	}
 	r.memory = make([]float64, b.n*r.size)
@@ -175,8 +171,12 @@ func (r *randomizer) varyModel() error {
 		})
 	}
 	if on(cfg.Stiffness) {
-		if err := r.positionActuators(); err != nil {
-			return err
+		gains, biases := floats(m.m.actuator_gainprm, nu*C.mjNGAIN), floats(m.m.actuator_biasprm, nu*C.mjNBIAS)
+		for i, name := range m.Names(Actuator) { // force = gain · (control − position)
+			if kp := gains[i*C.mjNGAIN]; kp == 0 || kp != -biases[i*C.mjNBIAS+1] {
+				return fmt.Errorf("Randomize.Stiffness is %g; the actuator %q is not one for positions", cfg.Stiffness,
+					name)
+			}
 		}
 		gain := add("gain", m.m.actuator_gainprm, nu*C.mjNGAIN)
 		bias := add("bias", m.m.actuator_biasprm, nu*C.mjNBIAS)
@@ -250,18 +250,15 @@ func (r *randomizer) varySignals() {
 			return mean
 		})
 	}
-	delay := func(metric string, k int, v [2]int) {
-		if v[1] == 0 {
-			return
+	for k, v := range [][2]int{cfg.ActionDelay, cfg.ObservationDelay} {
+		if v[1] > 0 {
+			r.vary([]string{"action_delay", "observation_delay"}[k], func(d *draws) float64 {
+				low, high := int(math.Round(d.strength*float64(v[0]))), int(math.Round(d.strength*float64(v[1])))
+				d.mem[r.lags+k] = float64(low + d.rng.IntN(high-low+1))
+				return d.mem[r.lags+k]
+			})
 		}
-		r.vary(metric, func(d *draws) float64 {
-			low, high := int(math.Round(d.strength*float64(v[0]))), int(math.Round(d.strength*float64(v[1])))
-			d.mem[r.lags+k] = float64(low + d.rng.IntN(high-low+1))
-			return d.mem[r.lags+k]
-		})
 	}
-	delay("action_delay", 0, cfg.ActionDelay)
-	delay("observation_delay", 1, cfg.ObservationDelay)
 	if cfg.Curriculum > 0 {
 		r.vary("randomization", func(d *draws) float64 { return d.strength })
 	}
@@ -273,20 +270,6 @@ func (r *randomizer) varySignals() {
 			return d.mem[r.level]
 		})
 	}
-}
-
-// positionActuators returns an error unless all actuators are position actuators: force = gain · (control − position).
-func (r *randomizer) positionActuators() error {
-	m := r.batch.model
-	names := m.Names(Actuator)
-	gain, bias := floats(m.m.actuator_gainprm, len(names)*C.mjNGAIN), floats(m.m.actuator_biasprm, len(names)*C.mjNBIAS)
-	for i, name := range names {
-		if kp := gain[i*C.mjNGAIN]; kp == 0 || kp != -bias[i*C.mjNBIAS+1] {
-			return fmt.Errorf("Randomize.Stiffness is %g; the actuator %q is not one for positions", r.cfg.Stiffness,
-				name)
-		}
-	}
-	return nil
 }
 
 // strength returns the share in [0, 1] of the configured randomisation that the curriculum has reached.

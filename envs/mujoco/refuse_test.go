@@ -1,6 +1,7 @@
 package mujoco
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -46,7 +47,8 @@ func TestConfigErrors(t *testing.T) {
 		{human(CharacterConfig{}, trot), `"abdomen_x"`},
 		{human(CharacterConfig{}, held), "lasts 0.02 s"},
 		{human(CharacterConfig{Task: Track}, march, march), "exactly one clip"},
-		{human(CharacterConfig{History: 65}), "History"},
+		{human(CharacterConfig{History: 65}), `"history"`},
+		{human(CharacterConfig{Deviation: math.Inf(1)}), `"deviation"`},
 		{human(CharacterConfig{Command: CommandConfig{MinSpeed: 2, MaxSpeed: 1}}), "MinSpeed"},
 		{human(CharacterConfig{Body: CharacterBody{XML: walkerXML}}), "free joint"},
 		{human(CharacterConfig{Task: Track, Randomize: RandomizeConfig{Terrain: hilly}}), `not fit the task "track"`},

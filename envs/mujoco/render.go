@@ -4,7 +4,7 @@ package mujoco
 import "C"
 
 import (
-	"fmt"
+	"cmp"
 	"image"
 	"image/color"
 	"math"
@@ -29,12 +29,10 @@ type RenderConfig struct {
 	Title string `yaml:"title"`
 }
 
-// check returns an error unless the settings are in range. Zeros stay: newDrawing replaces them, which needs the model.
-func (c *RenderConfig) check() error {
-	if c.Width < 0 || c.Height < 0 || c.Width > 8192 || c.Height > 8192 {
-		return fmt.Errorf("mujoco: a picture of %d × %d; both must be between 1 and 8192, or 0", c.Width, c.Height)
-	}
-	return c.Camera.check()
+// complete fills in the defaults except for the camera's distance, which needs the model.
+func (c *RenderConfig) complete() {
+	c.Width, c.Height = cmp.Or(c.Width, 480), cmp.Or(c.Height, 320)
+	c.Camera.Azimuth, c.Camera.Elevation = cmp.Or(c.Camera.Azimuth, 115), cmp.Or(c.Camera.Elevation, 12)
 }
 
 // drawing holds what the environments of a batch need to draw themselves. They share it, so it draws one picture at a
@@ -92,16 +90,11 @@ func newDrawing(m *Model, cfg RenderConfig) (*drawing, error) {
 		}
 		d.shapes = append(d.shapes, s)
 	}
-	pose, err := NewBatch(m, 1, 1)
-	if err != nil {
+	var err error
+	if d.pose, err = posed(m, nil); err != nil {
 		return nil, err
 	}
-	d.pose = pose
-	if err := pose.forward(0, 0, 1); err != nil {
-		d.close()
-		return nil, err
-	}
-	start := pose.data[0]
+	start := d.pose.data[0]
 	d.scene = newScene(cfg, d.shapes, floats(start.geom_xpos, 3*n), floats(start.geom_xmat, 9*n))
 	return d, nil
 }

@@ -42,11 +42,11 @@ const shapesXML = `<mujoco>
   </worldbody>
 </mujoco>`
 
-// TestShapes looks at geoms from far away, almost without perspective, along y: 100 pixels are a metre. Each must be
-// where it is in the model, in its colour.
+// TestShapes looks at geoms along y. In the plane of their middles 100 pixels are a metre. Each must be where it is in
+// the model, in its colour.
 func TestShapes(t *testing.T) {
-	const far, height = 1000, 300
-	camera := Camera{Azimuth: 90, Elevation: 1e-3, Distance: far, FieldOfView: 2 * math.Atan(1.5/far) * 180 / math.Pi}
+	const height = 300
+	camera := Camera{Azimuth: 90, Elevation: 1, Distance: 1.5 / slope}
 	e := must.Open(New(Config{XML: shapesXML, Render: RenderConfig{Width: 600, Height: height, Title: "shapes",
 		Camera: camera}}, still{}))(t)
 	envtest.Reset(t, e, 0)
@@ -81,7 +81,7 @@ func TestShapes(t *testing.T) {
 func TestWalkerFilm(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "walk.gif")
 	rest := func(_, _ []float32) error { return nil }
-	must.Do(t, WalkerFilm(path, rest, FilmConfig{Seconds: 0.4, Seed: 3}))
+	must.Do(t, WalkerFilm(path, "policy", 0.4, 3, rest))
 	g := must.Get(gif.DecodeAll(must.Open(os.Open(path))(t)))(t)
 	must.Not(t, len(g.Image) != 10 || g.Delay[0] != 4 || g.Config.Width != 644 || g.Config.Height != 320,
 		"%d frames of %d × %d, delay %d", len(g.Image), g.Config.Width, g.Config.Height, g.Delay[0])

@@ -5,7 +5,6 @@ import "C"
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -54,11 +53,8 @@ func restore(parts [][]float64, values []float64) {
 // the same configuration, task and version of MuJoCo continues from it exactly. Sleeping trees (an option of MuJoCo 3.4
 // and later) are the exception: they are awake in the restored environment.
 func (e *Env) MarshalState() ([]byte, error) {
-	if e.batch.c == nil {
-		return nil, errClosed
-	}
-	if !e.started {
-		return nil, errors.New("mujoco: no state to save before Reset")
+	if err := e.ready(); err != nil {
+		return nil, err
 	}
 	enc := statecodec.NewEncoder(stateHeader)
 	enc.Bytes([]byte(e.saved()))

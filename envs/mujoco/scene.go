@@ -12,8 +12,7 @@ import (
 	"sync"
 
 	"golang.org/x/image/font"
-	"golang.org/x/image/font/gofont/goregular"
-	"golang.org/x/image/font/opentype"
+	"golang.org/x/image/font/basicfont"
 	"golang.org/x/image/math/fixed"
 	"gonum.org/v1/gonum/spatial/r3"
 )
@@ -60,8 +59,7 @@ type scene struct {
 // picture, with a reference next to it. pos (geoms, 3) and mat (geoms, 9) are the geoms' poses. The floor is a
 // horizontal plane of the model.
 func newScene(cfg RenderConfig, shapes []shape, pos, mat []float64) *scene {
-	cfg.Width, cfg.Height = cmp.Or(cfg.Width, 480), cmp.Or(cfg.Height, 320)
-	s := &scene{cfg: cfg}
+	s := &scene{cfg: cfg, camera: cfg.Camera}
 	low, high := math.Inf(1), math.Inf(-1)
 	for g := range shapes {
 		if shapes[g].kind == C.mjGEOM_PLANE && mat[9*g+8] > 0.99 {
@@ -88,7 +86,9 @@ func newScene(cfg RenderConfig, shapes []shape, pos, mat []float64) *scene {
 	}
 	s.middle = low + 0.47*(high-low)
 	s.beside = max(2.7*width, 0.55*(high-low))
-	s.camera = cfg.Camera.or(max(0.65*(high-low), (0.5*s.beside+1.4*width)*float64(cfg.Height)/float64(cfg.Width)))
+	// The default distance shows all of it.
+	half := max(0.65*(high-low), (0.5*s.beside+1.4*width)*float64(cfg.Height)/float64(cfg.Width))
+	s.camera.Distance = cmp.Or(s.camera.Distance, half/slope)
 	return s
 }
 
@@ -129,10 +129,7 @@ func (s *scene) draw(x, y float64) *image.RGBA {
 	img := image.NewRGBA(image.Rect(0, 0, w, h))
 	boxes := make([][4]float64, len(s.solids))
 	for i := range s.solids {
-		p := &s.solids[i]
-		if x0, y0, x1, y1, ok := v.box(p.pos, p.radius); ok {
-			boxes[i] = [4]float64{x0, y0, x1, y1}
-		}
+		boxes[i] = v.box(s.solids[i].pos, s.solids[i].radius)
 	}
 	var wait sync.WaitGroup
 	workers := min(h, runtime.GOMAXPROCS(0))
@@ -163,28 +160,9 @@ func (s *scene) draw(x, y float64) *image.RGBA {
 		})
 	}
 	wait.Wait()
-	s.title(img)
+	title := font.Drawer{Dst: img, Src: image.NewUniform(ink), Face: basicfont.Face7x13, Dot: fixed.P(w/28, w/14)}
+	title.DrawString(s.cfg.Title)
 	return img
-}
-
-// title writes the configured title into the upper left corner. The font is compiled into the program, so a failure to
-// parse it is a programming error.
-func (s *scene) title(img *image.RGBA) {
-	if s.cfg.Title == "" {
-		return
-	}
-	w := float64(s.cfg.Width)
-	f, err := opentype.Parse(goregular.TTF)
-	if err != nil {
-		panic("mujoco: the built-in font: " + err.Error())
-	}
-	face, err := opentype.NewFace(f, &opentype.FaceOptions{Size: max(7, w/21), DPI: 72, Hinting: font.HintingFull})
-	if err != nil {
-		panic("mujoco: the built-in font: " + err.Error())
-	}
-	d := font.Drawer{Dst: img, Src: image.NewUniform(ink), Face: face,
-		Dot: fixed.Point26_6{X: fixed.Int26_6(w / 28 * 64), Y: fixed.Int26_6(math.Round(w/14)) * 64}}
-	d.DrawString(s.cfg.Title)
 }
 
 // mix interpolates linearly from a (t = 0) to b (t = 1).

@@ -43,14 +43,14 @@ func newSignals(cfg *RandomizeConfig, n int, parts []part, actions int, dt float
 		}
 		s.observation += p.width
 	}
-	if k := cfg.ActionDelay[1]; k > 0 {
-		s.sentSlots = k + 1
-		s.sent = make([]float32, n*s.sentSlots*actions)
+	ring := func(delay, width int) (slots int, ring []float32) {
+		if delay == 0 {
+			return 0, nil
+		}
+		return delay + 1, make([]float32, n*(delay+1)*width)
 	}
-	if k := cfg.ObservationDelay[1]; k > 0 {
-		s.seenSlots = k + 1
-		s.seen = make([]float32, n*s.seenSlots*s.observation)
-	}
+	s.sentSlots, s.sent = ring(cfg.ActionDelay[1], actions)
+	s.seenSlots, s.seen = ring(cfg.ObservationDelay[1], s.observation)
 	return s
 }
 
@@ -69,22 +69,17 @@ func (r *randomizer) act(s *State, action []float32) []float32 {
 	return row(ring, (s.Steps-lag+g.sentSlots)%g.sentSlots, g.actions)
 }
 
-// offset moves the targets of the joints by the errors of their encoders.
-func (r *randomizer) offset(s *State) {
-	if r.cfg.JointOffset == 0 {
-		return
-	}
-	for k, v := range r.memoryOf(s.Env)[r.offsets:] {
+// disturb moves the targets of the joints by the errors of their encoders, and changes the velocity of the root if a
+// push is due. It reports whether the velocity changed.
+func (r *randomizer) disturb(s *State, rng *rand.Rand) bool {
+	mem := r.memoryOf(s.Env)
+	for k, v := range mem[r.offsets:] { // none without JointOffset
 		s.Ctrl[k] -= v
 	}
-}
-
-// pushed changes the velocity of an environment's root if a push is due. It reports whether the velocity changed.
-func (r *randomizer) pushed(s *State, rng *rand.Rand) bool {
 	if r.cfg.Push.Seconds == 0 {
 		return false
 	}
-	left := &r.memoryOf(s.Env)[r.push]
+	left := &mem[r.push]
 	if *left--; *left > 0 {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -17,24 +18,19 @@ import (
 )
 
 // LoadSkeleton returns the skeleton of an MJCF file ([LoadScene]), see [Model.Skeleton].
-func LoadSkeleton(path string) (_ *motions.Skeleton, err error) {
-	defer explain(&err, "skeleton of "+path)
-	m, err := loadScene(path)
+func LoadSkeleton(path string) (*motions.Skeleton, error) {
+	m, err := LoadScene(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = m.Close() }() // everything taken from it is copied
-	return m.skeleton()
+	return m.Skeleton()
 }
 
 // LoadScene compiles an MJCF file as [LoadBody] reads it, with its includes and meshes in the file's folder and with a
 // floor, but with its own joints.
 func LoadScene(path string) (_ *Model, err error) {
 	defer explain(&err, path)
-	return loadScene(path)
-}
-
-func loadScene(path string) (*Model, error) {
 	l, err := openModel(path, BodyConfig{})
 	if err != nil {
 		return nil, err
@@ -50,21 +46,11 @@ func loadScene(path string) (*Model, error) {
 // Skeleton fails if the first body has no free joint, and for slides and joints that are not at their body's origin.
 func (m *Model) Skeleton() (_ *motions.Skeleton, err error) {
 	defer explain(&err, "skeleton of "+m.name)
-	return m.skeleton()
-}
-
-// soleHeight is the height in metres above the lowest point of a model up to which its other feet may be.
-const soleHeight = 0.02
-
-func (m *Model) skeleton() (*motions.Skeleton, error) {
-	batch, err := NewBatch(m, 1, 1)
+	batch, err := posed(m, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = batch.Close() }()
-	if err := batch.forward(0, 0, 1); err != nil {
-		return nil, err
-	}
 	s, n := &motions.Skeleton{Name: m.name}, m.NumBodies()
 	index := make([]int, n) // of bodies of the model in the skeleton
 	parents := unsafe.Slice(m.m.body_parentid, n)
@@ -72,18 +58,12 @@ func (m *Model) skeleton() (*motions.Skeleton, error) {
 	for id, name := range m.Names(Body) {
 		index[id] = -1
 		parent := int(parents[id])
-		if id == 0 || parent != 0 && index[parent] < 0 {
-			continue
+		if id == 0 || parent != 0 && index[parent] < 0 || parent == 0 && len(s.Bodies) > 0 {
+			continue // the world, or an object beside the character
 		}
-		if parent == 0 && len(s.Bodies) > 0 {
-			continue // an object beside the character
-		}
-		if name == "" {
-			name = fmt.Sprint("body ", id)
-		}
-		b := motions.Body{Name: name, Parent: -1, Offset: [3]float64(place[3*id:])}
+		name = cmp.Or(name, fmt.Sprint("body ", id))
+		b := motions.Body{Name: name, Parent: index[parent], Offset: [3]float64(place[3*id:])}
 		if parent != 0 {
-			b.Parent = index[parent]
 			b.Orientation = [4]float64(turn[4*id:])
 		}
 		joints, free, err := m.jointsOf(id, name)
@@ -124,8 +104,8 @@ func (m *Model) jointsOf(id int, body string) (joints []motions.Joint, free bool
 			joint.Kind = motions.Rotation
 		case C.mjJNT_HINGE:
 			joint.Axis = [3]float64(axis)
-			if flagAt(unsafe.Pointer(m.m.jnt_limited), j) {
-				joint.Lower, joint.Upper = limits(m.m.jnt_range, j)
+			if low, high, limited := m.jointRange(j); limited {
+				joint.Lower, joint.Upper = low, high
 			}
 			if ref := floats(m.m.qpos0, m.NQ())[unsafe.Slice(m.m.jnt_qposadr, n)[j]]; ref != 0 {
 				return nil, false, fmt.Errorf("the joint %q of the body %q has ref %g; clips need 0", joint.Name,
@@ -143,6 +123,9 @@ func (m *Model) jointsOf(id int, body string) (joints []motions.Joint, free bool
 	}
 	return joints, free, nil
 }
+
+// soleHeight is the height in metres above the lowest point of a model up to which its other feet may be.
+const soleHeight = 0.02
 
 // addGeoms adds contacts to feet and capsules to all bodies. Geoms of bodies outside the skeleton are left out.
 func (m *Model) addGeoms(s *motions.Skeleton, d *C.mjData, index []int) {
@@ -183,21 +166,16 @@ func (m *Model) outline(g int) ([]motions.Contact, motions.Capsule) {
 		v := rotation.Of(turn).Rotate([3]float64{p[0] + center[0], p[1] + center[1], p[2] + center[2]})
 		return [3]float64{at[0] + v[0], at[1] + v[1], at[2] + v[2]}
 	}
-	radius, round := size[0], true
 	switch unsafe.Slice(m.m.geom_type, n)[g] {
 	case C.mjGEOM_SPHERE:
 		size[1] = 0
-	case C.mjGEOM_CAPSULE, C.mjGEOM_CYLINDER:
-	case C.mjGEOM_MESH:
-		size, center = m.meshBox(g)
 		fallthrough
-	default: // a box, an ellipsoid
-		round = false
-	}
-	if round {
-		ends := [2][3]float64{place([3]float64{0, 0, -size[1]}), place([3]float64{0, 0, size[1]})}
-		return []motions.Contact{{At: ends[0], Radius: radius}, {At: ends[1], Radius: radius}},
-			motions.Capsule{From: ends[0], To: ends[1], Radius: radius}
+	case C.mjGEOM_CAPSULE, C.mjGEOM_CYLINDER:
+		radius, start, end := size[0], place([3]float64{0, 0, -size[1]}), place([3]float64{0, 0, size[1]})
+		return []motions.Contact{{At: start, Radius: radius}, {At: end, Radius: radius}},
+			motions.Capsule{From: start, To: end, Radius: radius}
+	case C.mjGEOM_MESH: // like a box or an ellipsoid
+		size, center = m.meshBox(g)
 	}
 	var corners []motions.Contact
 	for i := range 8 {
@@ -207,13 +185,8 @@ func (m *Model) outline(g int) ([]motions.Contact, motions.Capsule) {
 		}
 		corners = append(corners, motions.Contact{At: place(p)})
 	}
-	long := 0
-	for k := range size {
-		if size[k] > size[long] {
-			long = k
-		}
-	}
-	radius = max(size[(long+1)%3], size[(long+2)%3])
+	long := slices.Index(size[:], slices.Max(size[:]))
+	radius := max(size[(long+1)%3], size[(long+2)%3])
 	var start, end [3]float64
 	end[long] = max(0, size[long]-radius)
 	start[long] = -end[long]

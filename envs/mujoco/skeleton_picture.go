@@ -5,12 +5,14 @@ import (
 	"image"
 	"strings"
 
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/motions"
 )
 
 // Pictures draws the model with the positions of each row (NQ), for example the frames of a clip.
 func (m *Model) Pictures(rows [][]float64, cfg RenderConfig) ([]image.Image, error) {
-	if err := cfg.check(); err != nil {
+	cfg.complete()
+	if err := config.Check(cfg, "mujoco"); err != nil {
 		return nil, err
 	}
 	d, err := newDrawing(m, cfg)

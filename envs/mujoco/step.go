@@ -81,11 +81,7 @@ func (e *Env) observe(s *State, out envs.Row) {
 // act lets the task act by the action that arrives in this step, and pushes the environment if it is time.
 func (e *Env) act(worker int, s *State, action []float32) error {
 	e.task.Act(s, e.random.act(s, action))
-	if e.random == nil {
-		return nil
-	}
-	e.random.offset(s)
-	if !e.random.pushed(s, e.rng[s.Env]) {
+	if e.random == nil || !e.random.disturb(s, e.rng[s.Env]) {
 		return nil
 	}
 	return e.batch.forward(worker, s.Env, s.Env+1)

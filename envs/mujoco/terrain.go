@@ -74,14 +74,9 @@ func (t *TerrainConfig) check() error {
 		return nil
 	}
 	t.Levels, t.Size = cmp.Or(t.Levels, 10), cmp.Or(t.Size, 8)
-	if err := checkBounds("Randomize.Terrain.", bound{"Slope", t.Slope, 0, 2}, bound{"Steps", t.Steps, 0, 1},
-		bound{"Rough", t.Rough, 0, 1}, bound{"Size", t.Size, 4, 100},
-		bound{"Levels", float64(t.Levels), 1, 100}); err != nil {
-		return err
-	}
-	if cells := float64(3*t.Levels) * t.Size * t.Size / terrainCell / terrainCell; cells > 2e7 {
-		return fmt.Errorf("Randomize.Terrain has %d levels of patches of %g m; give fewer or smaller ones", t.Levels,
-			t.Size)
+	if cells := float64(3*t.Levels) * t.Size * t.Size / terrainCell / terrainCell; t.Size < 4 || cells > 2e7 {
+		return fmt.Errorf("Randomize.Terrain has %d levels of patches of %g m; give patches of 4 m at least, and "+
+			"fewer or smaller ones than for 20 million cells", t.Levels, t.Size)
 	}
 	return nil
 }
@@ -178,8 +173,7 @@ func (t *terrain) install(body *CharacterBody) error {
 	const name = "gorl_terrain"
 	ground := &mjcf.Element{Name: "geom", Attributes: slices.Clone(floor.Attributes)}
 	world.Children = append(world.Children, ground)
-	ground.Drop("size")
-	ground.Drop("material")
+	ground.Drop("size", "material")
 	for key, value := range map[string]string{"name": name, "type": "hfield", "hfield": name,
 		"pos": numbers(0, 0, pos[2])} {
 		ground.Set(key, value)

@@ -31,10 +31,10 @@ var kindWords = map[C.int]string{
 	C.mjGEOM_CYLINDER: "cylinder", C.mjGEOM_BOX: "box", C.mjGEOM_MESH: "mesh",
 }
 
-// visible reports whether [Env.Shapes] includes the geom. Poses uses the same test, so that both have the same order.
+// visible reports whether [Env.Shapes] includes the geom. Look uses the same test, so that both have the same order.
 func (s *shape) visible() bool { return s.Kind != "" && s.Color.A > 0 }
 
-// Shapes returns the visible geoms in the order of [Env.Poses]. The shapes are the same for every environment and never
+// Shapes returns the visible geoms in the order of [Look]. The shapes are the same for every environment and never
 // change. The slices of meshes must not be written.
 func (e *Env) Shapes() ([]Shape, error) {
 	d, err := e.viewed(0)
@@ -50,39 +50,34 @@ func (e *Env) Shapes() ([]Shape, error) {
 	return out, nil
 }
 
-// Poses appends the pose of each of [Env.Shapes] in environment i to dst. A pose has seven numbers: the centre x, y, z
-// in metres and the rotation as a unit quaternion w, x, y, z.
-func (e *Env) Poses(i int, dst []float32) ([]float32, error) {
-	d, err := e.viewed(i)
-	if err != nil {
-		return nil, err
-	}
-	return d.poses(e.batch.data[i], dst), nil
+// Look is what a viewer draws of an environment.
+type Look struct {
+	// Poses are those of [Env.Shapes]. A pose has seven numbers: the centre x, y, z in metres and the rotation as a
+	// unit quaternion w, x, y, z.
+	Poses []float32
+	// Reference are the poses in the motion with which the environment is compared. It is nil if the task has no such
+	// motion, see [ReferenceTask].
+	Reference []float32
+	// Contacts are the positions of the contacts with the ground or between geoms: x, y, z in the world, in metres.
+	Contacts []float32
 }
 
-// ReferencePoses appends the pose of each shape, as [Env.Poses] does, for the motion with which environment i is
-// compared. ok is false if the task has no such motion, see [ReferenceTask].
-func (e *Env) ReferencePoses(i int, dst []float32) (poses []float32, ok bool, err error) {
+// Look returns what a viewer draws of environment i.
+func (e *Env) Look(i int) (Look, error) {
 	d, err := e.viewed(i)
 	if err != nil {
-		return nil, false, err
+		return Look{}, err
 	}
-	if ok, err := d.follow(e.task, &e.states[i]); err != nil || !ok {
-		return dst, false, err
+	data := e.batch.data[i]
+	l := Look{Poses: d.poses(data)}
+	for _, c := range contacts(data) {
+		l.Contacts = append(l.Contacts, float32(c.pos[0]), float32(c.pos[1]), float32(c.pos[2]))
 	}
-	return d.poses(d.pose.data[0], dst), true, nil
-}
-
-// Contacts appends the positions of the contacts in environment i to dst, with the ground or between geoms: x, y, z in
-// the world, in metres.
-func (e *Env) Contacts(i int, dst []float32) ([]float32, error) {
-	if err := e.has(i); err != nil {
-		return nil, err
+	ok, err := d.follow(e.task, &e.states[i])
+	if ok {
+		l.Reference = d.poses(d.pose.data[0])
 	}
-	for _, c := range contacts(e.batch.data[i]) {
-		dst = append(dst, float32(c.pos[0]), float32(c.pos[1]), float32(c.pos[2]))
-	}
-	return dst, nil
+	return l, err
 }
 
 // contacts returns the contacts of a simulation's last time step. The slice is C memory, valid until the next step.
@@ -127,8 +122,8 @@ func (e *Env) viewed(i int) (*drawing, error) {
 	return e.drawing, nil
 }
 
-// poses appends the poses of the visible shapes in data, see [Env.Poses].
-func (d *drawing) poses(data *C.mjData, dst []float32) []float32 {
+// poses returns the poses of the visible shapes in data.
+func (d *drawing) poses(data *C.mjData) (dst []float32) {
 	n := len(d.shapes)
 	pos, mat := floats(data.geom_xpos, 3*n), unsafe.Slice(data.geom_xmat, 9*n)
 	for g := range d.shapes {

@@ -85,8 +85,9 @@ func TestShapesAndPoses(t *testing.T) {
 	if s := shapes[head]; s.Kind != "sphere" || s.Size[0] != 0.095 || s.Color.A != 255 || s.Color.R != 92 {
 		t.Errorf("the head is %+v", s)
 	}
-	poses, err := env.Poses(1, nil)
-	must.Not(t, err != nil || len(poses) != 7*len(shapes), "%v, %v", len(poses), err)
+	look := must.Get(env.Look(1))(t)
+	poses := look.Poses
+	must.Is(t, len(poses), 7*len(shapes), "poses")
 	// The head is 0.175 m above its body, and turned as that is.
 	body := must.Get(env.Model().ID(Body, "head"))(t)
 	s, p := env.State(1), poses[7*head:7*head+7]
@@ -98,9 +99,8 @@ func TestShapesAndPoses(t *testing.T) {
 		must.Near(t, v, s.XMat[9*body+3*k], 1e-6, "coordinate %d of the head's x axis", k)
 	}
 	// At the beginning of an episode the clip is where the character is, but for its lift.
-	ghost, ok, err := env.ReferencePoses(1, nil)
-	must.Not(t, err != nil || !ok, "%v, %v", ok, err)
-	for k, v := range ghost {
+	must.Is(t, len(look.Reference), len(poses), "poses of the reference")
+	for k, v := range look.Reference {
 		want := float64(poses[k])
 		if k%7 == 2 && k > 7 {
 			want -= characterLift
@@ -108,5 +108,5 @@ func TestShapesAndPoses(t *testing.T) {
 		must.Near(t, float64(v), want, 1e-6, "number %d of the reference", k)
 	}
 	env.Close()
-	must.Refused(env.Poses(0, nil))(t, "")
+	must.Refused(env.Look(0))(t, "")
 }

@@ -1,45 +1,26 @@
 package mujoco
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"image"
 
 	"github.com/gorl-dev/gorl/envs/film"
 )
 
-// FilmConfig describes [WalkerFilm].
-type FilmConfig struct {
-	// Seconds is the length of the film, at most 120. Zero means 6.
-	Seconds float64
-	// Seed draws the frame of the gait in which the walk begins.
-	Seed int64
-	// Title is written into the policy's panel. Empty means "policy".
-	Title string
-	// Walker configures the walker. The film overrides NumEnvs, Seed, Workers, EpisodeLength, Stagger and Render.Title.
-	Walker WalkerConfig
-}
-
 // WalkerFilm writes a GIF to path, with 25 frames a second, that shows the policy next to the reference gait. Act
-// receives one observation (17) and writes one row of actions (6). A walker that falls starts a new episode.
-func WalkerFilm(path string, act func(observation, action []float32) error, cfg FilmConfig) (err error) {
-	cfg.Seconds, cfg.Title = cmp.Or(cfg.Seconds, 6), cmp.Or(cfg.Title, "policy")
-	if !(cfg.Seconds > 0) || cfg.Seconds > 120 {
-		return fmt.Errorf("mujoco: a film of %g s; it must be longer than 0 and at most 120", cfg.Seconds)
-	}
-	const rate = 25
-	const stepsAFrame = 2 // 50 control steps a second
-	frames := max(1, int(cfg.Seconds*rate))
-	w := cfg.Walker
-	w.NumEnvs, w.Seed, w.Workers, w.EpisodeLength, w.Stagger = 1, cfg.Seed, 1, frames*stepsAFrame+1, 0
-	w.Render.Title = cfg.Title
-	walker, err := NewWalker(w)
+// receives one observation (17) and writes one row of actions (6). A walker that falls starts a new episode. The title
+// is written into the policy's panel, and seed draws the frame of the gait in which the walk begins.
+func WalkerFilm(path, title string, seconds float64, seed int64,
+	act func(observation, action []float32) error) (err error) {
+	const rate, stepsAFrame = 25, 2 // 50 control steps a second
+	frames := int(seconds * rate)
+	look := RenderConfig{Title: title}
+	walker, err := NewWalker(WalkerConfig{Workers: 1, EpisodeLength: frames*stepsAFrame + 1, Render: look})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, walker.Close()) }()
-	step, err := walker.Reset(cfg.Seed)
+	step, err := walker.Reset(seed)
 	if err != nil {
 		return err
 	}
@@ -56,17 +37,16 @@ func WalkerFilm(path string, act func(observation, action []float32) error, cfg 
 		}
 		return walker.Render(0)
 	}
-	look := walker.cfg.Render
+	poses := make([][]float64, frames)
+	for i := range poses {
+		poses[i] = make([]float64, walkerDOF)
+		walker.Motion().At(float64(i)/rate, poses[i], nil)
+	}
+	look = walker.cfg.Render
 	look.Title = "reference gait"
-	reference, err := newDrawing(walker.Model(), look)
+	gait, err := walker.Model().Pictures(poses, look)
 	if err != nil {
 		return err
 	}
-	defer reference.close()
-	pose := make([]float64, walkerDOF)
-	gait := func(i int) (image.Image, error) {
-		walker.Motion().At(float64(i)/rate, pose, nil)
-		return reference.posed(walker.Model(), pose)
-	}
-	return film.SaveGIF(path, frames, rate, film.Panel{Frame: policy}, film.Panel{Frame: gait})
+	return film.SaveGIF(path, frames, rate, policy, func(i int) (image.Image, error) { return gait[i], nil })
 }

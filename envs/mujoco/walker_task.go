@@ -168,26 +168,26 @@ func (w *walkerTask) jointError(joints []float64) float64 {
 // CollectReferenceMotions implements [envs.MotionSource]. It draws n pairs of consecutive observations of the clip, all
 // with equal probability.
 func (w *walkerTask) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
-	if n <= 0 {
-		return nil, fmt.Errorf("mujoco: walker: %d reference motions; ask for at least one", n)
-	}
-	out := make([]float32, 0, n*2*walkerObservation)
-	for range n {
-		out = append(out, w.pairs[rng.IntN(len(w.pairs))][:]...)
-	}
-	return out, nil
+	return w.collect(n, 1, rng)
 }
 
 // CollectOverlappingMotions implements [envs.OverlappingMotionSource]. The second pair of observations begins with the
 // last observation of the first pair.
 func (w *walkerTask) CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error) {
+	return w.collect(n, 2, rng)
+}
+
+// collect draws n times so many pairs of observations, one after the other.
+func (w *walkerTask) collect(n, pairs int, rng *rand.Rand) ([]float32, error) {
 	if n <= 0 {
-		return nil, fmt.Errorf("mujoco: walker: %d pairs of reference motions; ask for at least one", n)
+		return nil, fmt.Errorf("mujoco: walker: %d reference motions; ask for at least one", n)
 	}
-	out := make([]float32, 0, n*4*walkerObservation)
+	out := make([]float32, 0, n*pairs*2*walkerObservation)
 	for range n {
 		k := rng.IntN(len(w.pairs))
-		out = append(append(out, w.pairs[k][:]...), w.pairs[(k+1)%len(w.pairs)][:]...)
+		for i := range pairs {
+			out = append(out, w.pairs[(k+i)%len(w.pairs)][:]...)
+		}
 	}
 	return out, nil
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
+	"slices"
 
 	"github.com/gorl-dev/gorl/envs/mujoco"
 )
@@ -80,12 +80,12 @@ type Frame struct {
 	Root [3]float64 `json:"root"`
 	// Picture is a PNG of an environment that is no character. Some frames have none: the last one stands.
 	Picture []byte `json:"picture,omitempty"`
-	// Poses are those of all shapes, seven numbers each: position and quaternion, see mujoco.Env.Poses. Ghost are
+	// Poses are those of all shapes, seven numbers each: position and quaternion, see mujoco.Look. Ghost are
 	// those of the reference motion, empty if there is none.
 	Poses []float32 `json:"poses,omitempty"`
 	Ghost []float32 `json:"ghost,omitempty"`
 	// Contacts are the points where the character touches the ground, three numbers each, in metres (see
-	// mujoco.Env.Contacts).
+	// mujoco.Look).
 	Contacts []float32 `json:"contacts,omitempty"`
 	// Clip is the clip in which the episode began; nil if the scene has no Clips.
 	Clip *Clip `json:"clip,omitempty"`
@@ -138,49 +138,39 @@ const (
 	maxSpeed         = 20
 )
 
-// parse decodes a request of a page and checks it against what the environment can do.
+// parse decodes a request of a page, and checks it against what the environment can do. JSON has no NaN.
 func (v *Viewer) parse(text []byte) (r Request, err error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return r, fmt.Errorf("a request must be a JSON object: %w", err)
 	}
-	return r, v.check(&r)
-}
-
-// check returns an error if the request makes no sense. Comparisons are written so that NaN fails them.
-func (v *Viewer) check(r *Request) error {
 	switch r.Do {
 	case "pause", "go", "step", "reset":
 	case "rate":
-		if !(r.Rate >= minRate && r.Rate <= maxRate) {
-			return fmt.Errorf("the rate is %g; want %g to %d", r.Rate, minRate, maxRate)
+		if r.Rate < minRate || r.Rate > maxRate {
+			return r, fmt.Errorf("the rate is %g; want %g to %d", r.Rate, minRate, maxRate)
 		}
 	case "push":
 		if v.character == nil {
-			return errors.New("there is no character to push")
+			return r, errors.New("there is no character to push")
 		}
-		for _, x := range r.Impulse {
-			if !(math.Abs(x) <= maxImpulse) {
-				return fmt.Errorf("a push of %g N·s; want at most %g", r.Impulse, maxImpulse)
-			}
+		if slices.Max(r.Impulse[:]) > maxImpulse || slices.Min(r.Impulse[:]) < -maxImpulse {
+			return r, fmt.Errorf("a push of %g N·s; want at most %g", r.Impulse, maxImpulse)
 		}
 	case "command", "task":
 		if !v.commands {
-			return errors.New("the task has no commands")
+			return r, errors.New("the task has no commands")
 		}
-		if !(r.Speed >= 0 && r.Speed <= maxSpeed) || math.IsInf(r.Direction, 0) {
-			return fmt.Errorf("a speed of %g m/s; want 0 to %d", r.Speed, maxSpeed)
+		if r.Speed < 0 || r.Speed > maxSpeed {
+			return r, fmt.Errorf("a speed of %g m/s; want 0 to %d", r.Speed, maxSpeed)
 		}
 	case "clip":
-		if v.numClips == 0 {
-			return errors.New("there are no clips to choose from")
-		}
-		if r.Clip < -1 || r.Clip >= v.numClips {
-			return fmt.Errorf("there is no clip %d; want one of %d, or -1 for any", r.Clip, v.numClips)
+		if v.clips == nil || r.Clip < -1 || r.Clip >= len(v.names) {
+			return r, fmt.Errorf("there is no clip %d; want one of %d, or -1 for any", r.Clip, len(v.names))
 		}
 	default:
-		return fmt.Errorf("there is no request %.20q", r.Do)
+		return r, fmt.Errorf("there is no request %.20q", r.Do)
 	}
-	return nil
+	return r, nil
 }
 
 // message is what the server sends: one of its two fields is set.

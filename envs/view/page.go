@@ -16,14 +16,8 @@ var page embed.FS
 // of the server. Its Content-Security-Policy allows its own scripts and nothing from elsewhere. Only pages of the same
 // server may embed the page.
 func Page() http.Handler {
-	files, err := fs.Sub(page, "page")
-	if err != nil {
-		panic(err) // the folder is part of the program
-	}
-	index, err := fs.ReadFile(files, "index.html")
-	if err != nil {
-		panic(err)
-	}
+	files, _ := fs.Sub(page, "page") // the folder is part of the program
+	index, _ := fs.ReadFile(files, "index.html")
 	_, imports, _ := strings.Cut(string(index), `<script type="importmap">`)
 	imports, _, _ = strings.Cut(imports, "</script>")
 	sum := sha256.Sum256([]byte(imports))

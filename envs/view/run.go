@@ -115,14 +115,12 @@ func (s *session) advance() error {
 	f.Time += s.step
 	f.Reward = float64(s.now.Raw()[0])
 	f.Return += f.Reward
-	f.Figures = maps.Clone(s.now.Metrics)
+	f.Figures = map[string]float64{}
+	maps.Copy(f.Figures, s.now.Metrics)
 	if s.cfg.Figures != nil {
 		more, err := s.cfg.Figures(s.now)
 		if err != nil {
 			return err
-		}
-		if f.Figures == nil {
-			f.Figures = map[string]float64{}
 		}
 		maps.Copy(f.Figures, more)
 	}
@@ -191,42 +189,31 @@ func (s *session) show() (err error) {
 
 // picture adds a picture to a frame, at most 30 of them a second while time passes.
 func (s *session) picture(f *Frame) error {
-	if now := time.Now(); f.Paused || now.Sub(s.drawn) > time.Second/30 {
-		s.drawn = now
-		img, err := s.renderer.Render(0)
-		if err != nil {
-			return err
-		}
-		var text bytes.Buffer
-		if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&text, img); err != nil {
-			return err
-		}
-		f.Picture = text.Bytes()
+	if !f.Paused && time.Since(s.drawn) <= time.Second/30 {
+		return nil
 	}
-	return nil
+	s.drawn = time.Now()
+	img, err := s.renderer.Render(0)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	err = (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&text, img)
+	f.Picture = text.Bytes()
+	return err
 }
 
 // poses adds the character's state to a frame.
 func (s *session) poses(f *Frame) (err error) {
-	if f.Poses, err = s.character.Poses(0, nil); err != nil {
-		return err
-	}
-	if f.Ghost, _, err = s.character.ReferencePoses(0, nil); err != nil {
-		return err
-	}
-	if f.Contacts, err = s.character.Contacts(0, nil); err != nil {
-		return err
-	}
-	if s.clips != nil {
-		now, err := s.clips.Clip(0)
-		if err != nil {
-			return err
-		}
-		f.Clip = &Clip{Now: now, Chosen: s.clip}
+	look, err := s.character.Look(0)
+	f.Poses, f.Ghost, f.Contacts = look.Poses, look.Reference, look.Contacts
+	if err == nil && s.clips != nil {
+		f.Clip = &Clip{Chosen: s.clip}
+		f.Clip.Now, err = s.clips.Clip(0)
 	}
 	f.Root = [3]float64(s.character.State(0).XPos[3:6])
 	if c, ok := s.character.Commanded(0); ok {
 		f.Command = &c
 	}
-	return nil
+	return err
 }

@@ -19,33 +19,14 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/loopback"
-	"github.com/gorl-dev/gorl/motions"
 )
 
-// Character is an environment that is drawn by poses. [mujoco.Env] is one, and all types that embed it.
-type Character interface {
-	Model() *mujoco.Model
-	State(i int) *mujoco.State
-	Shapes() ([]mujoco.Shape, error)
-	Poses(i int, dst []float32) ([]float32, error)
-	ReferencePoses(i int, dst []float32) (poses []float32, ok bool, err error)
-	Push(i, body int, impulse [3]float64) error
-	Contacts(i int, dst []float32) ([]float32, error)
-	Commanded(i int) (mujoco.Commanded, bool)
-	SetCommand(i int, direction, speed float64) error
-}
-
-// chooser is a character whose episodes can begin in a given clip, as those of [mujoco.Character]. -1 in SetClip
-// stands for any clip.
-type chooser interface {
-	Motions() []*motions.Clip
-	Clip(i int) (int, error)
-	SetClip(number int) error
-}
+// character is an environment that is drawn by poses: a [mujoco.Env], or a type that embeds one.
+type character interface{ MuJoCo() *mujoco.Env }
 
 // Config says what is viewed.
 type Config struct {
-	// Env is one environment (NumEnvs 1), as its wrappers made it: a [Character], or an [envs.Renderer]. The viewer
+	// Env is one environment (NumEnvs 1), as its wrappers made it: a [mujoco.Env], or an [envs.Renderer]. The viewer
 	// steps and resets it from [Viewer.Run] and does not close it.
 	Env envs.Env
 	// Act returns the actions (A) for the step that Reset or Step returned last. Its Rewards are nil after a Reset.
@@ -63,7 +44,7 @@ type Config struct {
 type Viewer struct {
 	cfg Config
 	// character is the environment in cfg without its wrappers; nil if renderer draws pictures of the environment.
-	character Character
+	character *mujoco.Env
 	renderer  envs.Renderer
 	// step is the duration of a control step in seconds.
 	step float64
@@ -78,9 +59,9 @@ type Viewer struct {
 	ending chan struct{}
 	// commands is true if the task has commands.
 	commands bool
-	// clips chooses clips, numClips of them; nil if there are fewer than two.
-	clips    chooser
-	numClips int
+	// clips chooses clips, which have these names; nil if there are fewer than two.
+	clips *mujoco.Character
+	names []string
 	// ticker returns a channel that receives when a step is due, and functions that change the time between steps and
 	// stop it. Tests replace it.
 	ticker func(time.Duration) (due <-chan time.Time, change func(time.Duration), stop func())
@@ -112,7 +93,7 @@ func New(cfg Config) (*Viewer, error) {
 
 // draw chooses how the environment is drawn, and returns the scene.
 func (v *Viewer) draw() (*Scene, error) {
-	c, ok := envs.As[Character](v.cfg.Env)
+	found, ok := envs.As[character](v.cfg.Env)
 	if !ok {
 		if v.renderer, ok = envs.As[envs.Renderer](v.cfg.Env); !ok {
 			return nil, errors.New("view: the environment is no character of package mujoco, such as Walker or " +
@@ -121,20 +102,20 @@ func (v *Viewer) draw() (*Scene, error) {
 		v.step = cmp.Or(envs.StepDuration(v.cfg.Env), untimed)
 		return &Scene{Title: v.cfg.Title, Shapes: []Shape{}, Pictures: true, Step: v.step}, nil
 	}
-	v.character, v.step = c, c.State(0).TimeStep
+	c := found.MuJoCo()
+	v.character, v.step = c, c.StepDuration()
 	_, v.commands = c.Commanded(0)
-	var clips []string
-	if m, ok := envs.As[chooser](v.cfg.Env); ok && len(m.Motions()) > 1 {
+	if m, ok := envs.As[*mujoco.Character](v.cfg.Env); ok && len(m.Motions()) > 1 {
+		v.clips = m
 		for _, clip := range m.Motions() {
-			clips = append(clips, clip.Name())
+			v.names = append(v.names, clip.Name())
 		}
-		v.clips, v.numClips = m, len(clips)
 	}
 	shapes, err := c.Shapes()
 	if err != nil {
 		return nil, fmt.Errorf("view: %w", err)
 	}
-	s := &Scene{Title: v.cfg.Title, Step: v.step, Mass: c.Model().Mass(), Clips: clips}
+	s := &Scene{Title: v.cfg.Title, Step: v.step, Mass: c.Model().Mass(), Clips: v.names}
 	s.Shapes, s.Meshes = shared(shapes)
 	return s, nil
 }

@@ -144,15 +144,11 @@ func TestFramesAreTheEnvironments(t *testing.T) {
 	envtest.Reset(t, twin, 3)
 	f, sum, contacts := s.first, 0.0, 0
 	for k := range 5 {
-		poses := must.Get(twin.Poses(0, nil))(t)
-		ghost, ok, err := twin.ReferencePoses(0, nil)
-		must.Not(t, err != nil || !ok, "%v, %v", ok, err)
-		must.Not(t, !slices.Equal(f.Poses, poses) || !slices.Equal(f.Ghost, ghost) || len(poses) != 7*len(shapes),
-			"frame %d has the poses %v, want %v", k, f.Poses, poses)
-		touching := must.Get(twin.Contacts(0, nil))(t)
-		if contacts += len(touching); !slices.Equal(f.Contacts, touching) || f.Clip != nil {
-			t.Errorf("frame %d has contacts at %v, want %v, and the clip %v", k, f.Contacts, touching, f.Clip)
-		}
+		look := must.Get(twin.Look(0))(t)
+		must.Not(t, look.Reference == nil || len(look.Poses) != 7*len(shapes), "frame %d is %v", k, look)
+		must.Match(t, look, mujoco.Look{Poses: f.Poses, Reference: f.Ghost, Contacts: f.Contacts}, "frame %d", k)
+		must.Not(t, f.Clip != nil, "frame %d has the clip %v", k, f.Clip)
+		contacts += len(look.Contacts)
 		must.Same(t, twin.State(0).XPos[3:6], f.Root[:], "frame %d: the root", k)
 		f = s.step()
 		step := envtest.Step(t, twin, make([]float32, 28))
@@ -203,9 +199,7 @@ func TestPush(t *testing.T) {
 	must.Do(t, twin.Push(0, 1, p))
 	f := s.step()
 	envtest.Step(t, twin, make([]float32, 6))
-	if want, _ := twin.Poses(0, nil); !slices.Equal(f.Poses, want) {
-		t.Errorf("after the push the poses are %v, want %v", f.Poses, want)
-	}
+	must.Same(t, f.Poses, must.Get(twin.Look(0))(t).Poses, "the poses after the push")
 	for f.Episode == 1 && f.Time < 6 {
 		f = s.step()
 	}

@@ -107,6 +107,7 @@ func (m *merger) assignList(path string, dst, v reflect.Value, r rules) bool {
 	switch {
 	case t.Kind() == reflect.Slice:
 		list.Set(reflect.MakeSlice(t, n, n))
+	case n == 0: // an empty list resets an array to zeros, as null does
 	case t.Len() != n:
 		return wrong(!isList)
 	}

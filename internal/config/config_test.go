@@ -103,6 +103,7 @@ func TestMerge(t *testing.T) {
 		{"list of any", dict{"learning_rate": []any{1, 0.5, "1e-4"}},
 			func(s *sample) { s.LearningRate = []float64{1, .5, 1e-4} }},
 		{"array", dict{"range": []any{1, 2.5}}, func(s *sample) { s.Range = [2]float64{1, 2.5} }},
+		{"empty array", dict{"range": []any{}}, func(s *sample) { s.Range = [2]float64{} }},
 		{"decimals in quotes", dict{"gae_lambda": "0.9", "mini_batches": "32", "small": "-5", "capacity": "4000000000",
 			"value_clip":    "3",
 			"learning_rate": []any{"1e-4", "2"}}, func(s *sample) {

@@ -132,7 +132,7 @@ func summarise(population *pbt.Population, best *pbt.Result) {
 	policy, err := infer.FromSnapshot(best.Snapshot)
 	check(err)
 	film := filepath.Join(*out, "walk.gif")
-	check(mujoco.WalkerFilm(film, policy.Act, mujoco.FilmConfig{Seed: *seed, Title: "best of the population"}))
+	check(mujoco.WalkerFilm(film, "best of the population", 6, *seed, policy.Act))
 	store, err := checkpoint.NewStore(filepath.Join(*out, "best"), checkpoint.Options{})
 	check(err)
 	weights, err := store.Save(fmt.Sprintf("walker_%d", best.Steps), best.Steps, best.Snapshot)

@@ -53,9 +53,10 @@ func (e *Element) Set(name, value string) {
 	e.Attributes = append(e.Attributes, xml.Attr{Name: xml.Name{Local: name}, Value: value})
 }
 
-// Drop removes an attribute.
-func (e *Element) Drop(name string) {
-	e.Attributes = slices.DeleteFunc(e.Attributes, func(a xml.Attr) bool { return a.Name.Local == name })
+// Drop removes attributes.
+func (e *Element) Drop(names ...string) {
+	e.Attributes = slices.DeleteFunc(e.Attributes,
+		func(a xml.Attr) bool { return slices.Contains(names, a.Name.Local) })
 }
 
 // Remove removes the children of the given names.

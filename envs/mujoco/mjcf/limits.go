@@ -82,19 +82,14 @@ func (e *Element) check(asset bool, depth int, copies float64) error {
 // are not numbers.
 func numbers(text string) []float64 {
 	var out []float64
-	for _, word := range strings.Fields(text) {
-		factor := 1.0
-		if unit := strings.IndexByte("KMGTPE", strings.ToUpper(word)[len(word)-1]); unit >= 0 && len(word) > 1 {
-			word = word[:len(word)-1]
-			for range unit + 1 {
-				factor *= 1024
-			}
+	for word := range strings.FieldsSeq(text) {
+		factor, last := 1.0, len(word)-1
+		if unit := strings.IndexByte("KMGTPE", strings.ToUpper(word)[last]); unit >= 0 && last > 0 {
+			word, factor = word[:last], math.Pow(1024, float64(unit+1))
 		}
-		// Out of range, v is infinite, and MuJoCo reads the beginning of "1e9x".
-		v, err := strconv.ParseFloat(word, 64)
-		for err != nil && v == 0 && len(word) > 1 {
-			word = word[:len(word)-1]
-			v, err = strconv.ParseFloat(word, 64)
+		var v float64 // of the beginning of "1e9x", as MuJoCo reads it
+		if _, err := fmt.Sscan(word, &v); errors.Is(err, strconv.ErrRange) {
+			v = math.Inf(1)
 		}
 		out = append(out, v*factor)
 	}
@@ -161,34 +156,32 @@ func checkFile(element, ext string, data []byte) error {
 // checkObject refuses an OBJ mesh whose faces refer to vertices, texture coordinates or normals that do not exist.
 // MuJoCo 2.2 does not check this.
 func checkObject(data []byte) error {
-	count, kinds := [3]int{}, []string{"v", "vt", "vn"}
+	kinds := []string{"v", "vt", "vn"}
+	var count, largest [3]int
 	for line := range bytes.Lines(data) {
-		words := strings.Fields(string(line))
-		if len(words) == 0 {
-			continue
-		}
+		words := append(strings.Fields(string(line)), "")
 		if k := slices.Index(kinds, words[0]); k >= 0 {
 			count[k]++
 		}
-	}
-	n := 0
-	for line := range bytes.Lines(data) {
-		n++
-		words := strings.Fields(string(line))
-		if len(words) == 0 || !slices.Contains([]string{"f", "l", "p"}, words[0]) {
+		if !slices.Contains([]string{"f", "l", "p"}, words[0]) {
 			continue
 		}
-		for _, corner := range words[1:] {
+		for _, corner := range words[1 : len(words)-1] {
 			for k, index := range strings.Split(corner, "/") {
 				v, err := strconv.Atoi(index)
 				if k > 0 && index == "" {
 					continue // "1//2" has no texture coordinate
 				}
-				if k > 2 || err != nil || v == 0 || v > count[k] || -v > count[k] {
-					return fmt.Errorf("line %d: %q is no corner of a face; there are %d vertices, %d texture "+
-						"coordinates and %d normals", n, corner, count[0], count[1], count[2])
+				if k > 2 || err != nil || v == 0 {
+					return fmt.Errorf("%q is no corner of a face", corner)
 				}
+				largest[k] = max(largest[k], v, -v)
 			}
+		}
+	}
+	for k, kind := range kinds {
+		if largest[k] > count[k] {
+			return fmt.Errorf("a face has the %s %d; there are %d", kind, largest[k], count[k])
 		}
 	}
 	return nil

@@ -2,9 +2,7 @@ package mjcf
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,60 +35,54 @@ type Model struct {
 }
 
 // Read reads a model file. Errors name the file and line.
-func Read(path string) (*Model, error) {
-	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
-	if err == nil {
-		folder, err = filepath.Abs(folder)
+func Read(path string) (_ *Model, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("mjcf: %w", err)
+		}
+	}()
+	r := reader{folder: filepath.Dir(path), seen: map[string]bool{filepath.Base(path): true}}
+	if r.root, err = os.OpenRoot(r.folder); err != nil {
+		return nil, err
 	}
+	defer r.root.Close()
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("mjcf: %w", err)
+		return nil, err
 	}
-	r := reader{folder: folder, seen: map[string]bool{}}
-	root, err := r.document(filepath.Join(folder, filepath.Base(path)))
+	root, err := r.document(filepath.Base(path), text)
 	if err != nil {
-		return nil, fmt.Errorf("mjcf: %w", err)
+		return nil, err
 	}
 	if root.Name != "mujoco" {
-		return nil, fmt.Errorf("mjcf: %s: want a file of MuJoCo, <mujoco>", root.where())
+		return nil, fmt.Errorf("%s: want a file of MuJoCo, <mujoco>", root.where())
 	}
 	for _, e := range root.All { // skins are not drawn
 		e.Remove("skin")
 	}
 	if err := root.check(false, 0, 1); err != nil {
-		return nil, fmt.Errorf("mjcf: %w", err)
+		return nil, err
 	}
 	m := &Model{Root: root, Assets: map[string][]byte{}}
-	if err := r.assets(m); err != nil {
-		return nil, fmt.Errorf("mjcf: %w", err)
-	}
-	return m, nil
+	return m, r.assets(m)
 }
 
 // reader reads the files of one model.
 type reader struct {
-	// folder is the model's, without links.
+	// folder is the model's. Nothing outside of it is read, except for assets in a folder that the compiler element
+	// names.
 	folder string
-	// seen are the documents that were read.
+	root   *os.Root
+	// seen are the documents that were read, by their paths in the folder.
 	seen map[string]bool
 	// bytes and text are the sizes of the assets and of the documents so far.
 	bytes, text int64
 }
 
-// document reads a document and replaces its includes.
-func (r *reader) document(path string) (*Element, error) {
-	if r.seen[path] {
-		return nil, fmt.Errorf("%s is included twice; MuJoCo allows a file once", path)
-	}
-	if len(r.seen) > maxIncludes {
-		return nil, fmt.Errorf("%s: more than %d files are included", path, maxIncludes)
-	}
-	r.seen[path] = true
-	text, err := read(path, maxText-r.text)
-	if err != nil {
-		return nil, err
-	}
+// document parses a document and replaces its includes.
+func (r *reader) document(name string, text []byte) (*Element, error) {
 	r.text += int64(len(text))
-	root, err := parse(path, text)
+	root, err := parse(name, text)
 	if err != nil {
 		return nil, err
 	}
@@ -107,16 +99,7 @@ func (r *reader) include(e *Element) error {
 			}
 			continue
 		}
-		path, err := r.inside(r.folder, c.Get("file"), r.folder)
-		if err != nil {
-			// MuJoCo 3 also looks in the folder of the including file.
-			beside, second := r.inside(filepath.Dir(e.file), c.Get("file"), r.folder)
-			if second != nil {
-				return fmt.Errorf("%s: %w", c.where(), err)
-			}
-			path = beside
-		}
-		other, err := r.document(path)
+		other, err := r.included(c.Get("file"), filepath.Dir(e.file))
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.where(), err)
 		}
@@ -126,46 +109,40 @@ func (r *reader) include(e *Element) error {
 	return nil
 }
 
-// inside returns the path of a file named in folder, without links. The file must lie in the folder root.
-func (r *reader) inside(folder, name, root string) (string, error) {
-	if name == "" {
-		return "", errors.New("the attribute file is missing")
-	}
-	if filepath.IsAbs(name) {
-		return "", fmt.Errorf("%s is an absolute path; give it relative to the model's folder", name)
-	}
-	path, err := filepath.EvalSymlinks(filepath.Join(folder, filepath.FromSlash(name)))
+// included reads an included document: in the model's folder or, as in MuJoCo 3, in that of the including file.
+func (r *reader) included(name, folder string) (*Element, error) {
+	text, err := read(r.root, name, maxText-r.text)
 	if err != nil {
-		return "", err
+		var second error
+		if text, second = read(r.root, filepath.Join(folder, name), maxText-r.text); second != nil {
+			return nil, err
+		}
+		name = filepath.Join(folder, name)
 	}
-	if below, err := filepath.Rel(root, path); err != nil || !filepath.IsLocal(below) {
-		return "", fmt.Errorf("%s is outside of the folder %s", name, root)
+	if name = filepath.Clean(name); r.seen[name] {
+		return nil, fmt.Errorf("%s is included twice; MuJoCo allows a file once", name)
 	}
-	return path, nil
+	if r.seen[name] = true; len(r.seen) > maxIncludes {
+		return nil, fmt.Errorf("%s: more than %d files are included", name, maxIncludes)
+	}
+	return r.document(name, text)
 }
 
-// read returns the content of a regular file of at most limit bytes.
-func read(path string, limit int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
+// read returns the content of a regular file in a folder, of at most limit bytes.
+func read(folder *os.Root, name string, limit int64) ([]byte, error) {
+	if filepath.IsAbs(name) {
+		return nil, fmt.Errorf("%s is an absolute path; give it relative to the model's folder", name)
+	}
+	info, err := folder.Stat(name)
+	switch {
+	case err != nil:
 		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	case info.Size() > limit:
+		return nil, fmt.Errorf("%s has %d bytes; at most %d are read", name, info.Size(), limit)
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	if info.Size() > limit {
-		return nil, fmt.Errorf("%s has %d bytes; at most %d are read", path, info.Size(), limit)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(b)) > limit {
-		err = fmt.Errorf("%s has more than %d bytes", path, limit)
-	}
-	return b, err
+	return folder.ReadFile(name)
 }
 
 // assets reads the files of assets, and replaces their paths by names without folders.
@@ -176,9 +153,7 @@ func (r *reader) assets(m *Model) error {
 			continue
 		}
 		for _, key := range []string{"assetdir", "meshdir", "texturedir"} {
-			if v := e.Get(key); v != "" {
-				folders[key] = v
-			}
+			folders[key] = cmp.Or(e.Get(key), folders[key])
 			e.Drop(key)
 		}
 		strip = strip || e.Get("strippath") == "true"
@@ -191,20 +166,19 @@ func (r *reader) assets(m *Model) error {
 		if e.Name == "model" {
 			return fmt.Errorf("%s: models in models are not read; include them", e.where())
 		}
-		key := "meshdir"
+		folder := folders["meshdir"]
 		if e.Name == "texture" {
-			key = "texturedir"
+			folder = folders["texturedir"]
 		}
-		folder := cmp.Or(folders[key], folders["assetdir"])
 		for _, key := range assetFiles[e.Name] {
 			name := e.Get(key)
 			if name == "" {
 				continue
 			}
 			if strip {
-				name = filepath.Base(filepath.FromSlash(name))
+				name = filepath.Base(name)
 			}
-			if err := r.asset(m, e, key, folder, name); err != nil {
+			if err := r.asset(m, e, key, cmp.Or(folder, folders["assetdir"], "."), name); err != nil {
 				return fmt.Errorf("%s: %w", e.where(), err)
 			}
 		}
@@ -222,30 +196,24 @@ func (r *reader) asset(m *Model, e *Element, key, folder, name string) error {
 	if !slices.Contains(extensions, ext) {
 		return fmt.Errorf("%s: MuJoCo reads %s", name, strings.Join(extensions, ", "))
 	}
-	base := filepath.Join(r.folder, filepath.FromSlash(folder))
-	if real, err := filepath.EvalSymlinks(base); err == nil {
-		if below, err := filepath.Rel(r.folder, real); filepath.IsLocal(filepath.Clean(folder)) &&
-			(err != nil || !filepath.IsLocal(below)) {
-			return fmt.Errorf("the compiler's folder %s is a link out of the model's folder", folder)
-		}
-		base = real
+	base, err := r.root.OpenRoot(folder)
+	if !filepath.IsLocal(folder) {
+		base, err = os.OpenRoot(filepath.Join(r.folder, folder))
 	}
-	path, err := r.inside(base, name, base)
 	if err != nil {
 		return err
 	}
-	b, err := read(path, maxAsset)
+	defer base.Close()
+	b, err := read(base, name, min(maxAsset, maxAssets-r.bytes))
 	if err != nil {
 		return err
 	}
 	if err := checkFile(e.Name, ext, b); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if r.bytes += int64(len(b)); r.bytes > maxAssets {
-		return fmt.Errorf("the model's files have more than %d bytes", maxAssets)
-	}
+	r.bytes += int64(len(b))
 	if key == "file" && e.Get("name") == "" { // MuJoCo takes the name of the file
-		e.Set("name", strings.TrimSuffix(filepath.Base(filepath.FromSlash(name)), filepath.Ext(name)))
+		e.Set("name", strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))
 	}
 	own := fmt.Sprintf("asset%d%s", len(m.Assets), ext)
 	m.Assets[own] = b
