@@ -66,7 +66,8 @@ func (r *runner) groupModels() (specs map[string]*modelSpecs, full map[string]an
 		if value, policy := fmt.Sprint(section["value"]), fmt.Sprint(section["policy"]); r.class == "IPPO" &&
 			r.sp.State.Kind != spaces.None && strings.Contains(value, "STATES") && !strings.Contains(policy, "STATES") {
 			return nil, nil, fmt.Errorf("trainers: models.value of the agent %s reads STATES, and IPPO's value "+
-				"networks read observations; set agent.class to MAPPO, whose value networks read the shared state", g.Name)
+				"networks read observations; set agent.class to MAPPO, whose value networks read the shared state",
+				g.Name)
 		}
 		m, complete, err := readModels(section, g.Spaces, "policy", "value")
 		if err != nil {

@@ -330,7 +330,8 @@ func terminations(env envs.Env, agent agents.Agent) (func() error, error) {
 	if !ok {
 		return nil, fmt.Errorf("trainers: the agent ends episodes by itself (\"termination_style_reward\"), and the "+
 			"environment (%T) cannot be told to end one: it is no envs.Terminator, as those of package envs/mujoco "+
-			"are (the walker, the humanoid, the quadruped); set \"termination_style_reward\" to 0, or implement it", env)
+			"are (the walker, the humanoid, the quadruped); set \"termination_style_reward\" to 0, or implement it",
+			env)
 	}
 	return func() error { return e.Terminate(a.Terminations()) }, nil
 }

@@ -66,7 +66,8 @@ func (c *characterTask) readTerms() error {
 		t, ok := known[name]
 		if !ok {
 			return fmt.Errorf("Observations: there is no term %q in the task %q; of %q, command needs the task %q or "+
-				"%q, phase a clock, reference the task %q", name, c.cfg.Task, ObservationTerms, Command, Velocity, Track)
+				"%q, phase a clock, reference the task %q",
+				name, c.cfg.Task, ObservationTerms, Command, Velocity, Track)
 		}
 		if slices.ContainsFunc(c.observed, func(o observedTerm) bool { return o.name == name }) {
 			return fmt.Errorf("Observations: %q is there twice", name)

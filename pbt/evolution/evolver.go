@@ -209,8 +209,8 @@ func (e *Evolver) noise(snap *checkpoint.Snapshot, rng *rand.Rand) (*checkpoint.
 }
 
 // edit changes the architecture or the activation (by kind) of the networks in the registry's groups. It is drawn over
-// the policies of all agents, and for one agent, whose other networks follow. Under Strict all agents get an edit of the
-// architecture. A network that has nothing of the kind stays as it is.
+// the policies of all agents, and for one agent, whose other networks follow. Under Strict all agents get an edit of
+// the architecture. A network that has nothing of the kind stays as it is.
 //
 // An edit that limits forbid changes nothing, but under Strict it still resets the optimizers: AgileRL rebuilds those
 // of all agents after every mutation of networks.

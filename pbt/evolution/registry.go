@@ -116,8 +116,8 @@ func (p *problems) add(format string, args ...any) {
 	*p = append(*p, fmt.Errorf("evolution: registry: "+format, args...))
 }
 
-// Validate checks what can be checked without a member: names are given once, exactly one group is the policy's, and Like
-// names another group that leads. The error joins all problems.
+// Validate checks what can be checked without a member: names are given once, exactly one group is the policy's, and
+// Like names another group that leads. The error joins all problems.
 func (r Registry) Validate() error {
 	var wrong problems
 	policies := 0

@@ -148,8 +148,9 @@ var aliases = map[string]config.Alias{
 }
 
 // FromYAML reads a manifest as AgileRL's are: the sections mutation, selection_strategy, training and network, with
-// AgileRL's keys and defaults. The sections algorithm and environment are handed through. gorl adds the keys strict and seed; in mutation activation_selection, preserve and mutate_elite; in
-// training target_generations, pre_training_mutation (default true), objective, directory, parallel and progress_steps.
+// AgileRL's keys and defaults. The sections algorithm and environment are handed through. gorl adds the keys strict and
+// seed; in mutation activation_selection, preserve and mutate_elite; in training target_generations,
+// pre_training_mutation (default true), objective, directory, parallel and progress_steps.
 //
 // Hyperparameters in rl_hp_selection go by gorl's names or by AgileRL's (lr, gamma, ...), also of one group of IPPO and
 // MAPPO (speaker.lr). hyperparameters are further names, of those that only the caller's trainees have.

@@ -58,7 +58,8 @@ func TestFromYAML(t *testing.T) {
 				EvalLoop: 1}},
 		Checkpoint: 5000, SaveElite: true, ElitePath: "out/elite",
 		Mutations: &Mutations{Probabilities: Probabilities{NoMutation: 0.3, Architecture: 0.1, NewLayerProb: 0.5,
-			Parameters: 0.15, Activation: 0.05, RLHP: 0.4}, MutationSD: 0.2, MutateElite: true, ActivationSelection: []string{"relu", "elu", "gelu"},
+			Parameters: 0.15, Activation: 0.05, RLHP: 0.4},
+			MutationSD: 0.2, MutateElite: true, ActivationSelection: []string{"relu", "elu", "gelu"},
 			Limits: limits,
 			Hyperparameters: HyperparameterConfig{
 				"learning_rate":      {Min: 1e-4, Max: 0.01},

@@ -36,7 +36,8 @@ var rlGames = names{
 	gorl: map[string]string{
 		"learning_rate": "learning_rate", "grad_norm": "grad_norm_clip", "entropy_coef": "entropy_loss_scale",
 		"critic_coef": "value_loss_scale", "bounds_loss_coef": "bounds_loss_scale",
-		"kl_threshold": "schedule_kl_threshold", "gamma": "discount_factor", "tau": "gae_lambda", "e_clip": "ratio_clip",
+		"kl_threshold": "schedule_kl_threshold", "gamma": "discount_factor", "tau": "gae_lambda",
+		"e_clip":    "ratio_clip",
 		"disc_coef": "discriminator_loss_scale", "disc_logit_reg": "discriminator_logit_regularization_scale",
 		"disc_grad_penalty": "discriminator_gradient_penalty_scale",
 		"disc_weight_decay": "discriminator_weight_decay_scale",

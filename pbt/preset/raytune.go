@@ -64,7 +64,8 @@ type rayTune struct {
 func defaultRayTune() rayTune {
 	c := rayTune{
 		shared: sharedDefaults(), Enabled: true, TimeAttr: "time_total_s", PerturbationInterval: 60,
-		Quantile: strategy.DefaultQuantile(), ResampleProbability: 0.25, PerturbationFactors: []float64{1.2, 0.8}, LogConfig: true,
+		Quantile: strategy.DefaultQuantile(), ResampleProbability: 0.25, PerturbationFactors: []float64{1.2, 0.8},
+		LogConfig:    true,
 		RequireAttrs: true,
 	}
 	c.NumPolicies = 4

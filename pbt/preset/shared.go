@@ -241,7 +241,8 @@ func (c *shared) check(p *problems) {
 		}
 	}
 	if c.Asynchronous && c.Synchronous {
-		p.wrong("asynchronous", true, "synchronous is true, which makes members wait for each other; give one of the two")
+		p.wrong("asynchronous", true,
+			"synchronous is true, which makes members wait for each other; give one of the two")
 	}
 	if c.Asynchronous && c.RestartProcess {
 		p.wrong("restart_process", true,

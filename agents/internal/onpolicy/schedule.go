@@ -215,7 +215,8 @@ func (c *Rates) Plan(timesteps int) (notes []string) {
 	if from, ok := curve.Vanishes(); ok {
 		notes = append(notes, c.errorf("the learning rate is 0 from update %d of %d on, so that nothing more is "+
 			"learned: %s ends before the run does; total_iters: auto (CosineLR: T_max) of "+
-			"learning_rate_scheduler_kwargs makes it end with the run", int(from)/each+1, updates, curve.Name()).Error())
+			"learning_rate_scheduler_kwargs makes it end with the run",
+			int(from)/each+1, updates, curve.Name()).Error())
 	}
 	return notes
 }

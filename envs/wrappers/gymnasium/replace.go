@@ -9,8 +9,8 @@ import (
 // otherwise be tried for ever if Options.Replace is negative.
 const maxStarts = 3
 
-// replaceFailed replaces the children that have a fault in e.faults. failed is their number. If Options.Replace does not
-// allow so many, it returns the faults instead, and kills the children whose fault is fatal. what and seed are the
+// replaceFailed replaces the children that have a fault in e.faults. failed is their number. If Options.Replace does
+// not allow so many, it returns the faults instead, and kills the children whose fault is fatal. what and seed are the
 // command in progress, which the new children must catch up with.
 func (e *Env) replaceFailed(failed int, what command, seed int64) error {
 	if e.options.Replace >= 0 && e.replaced+failed > e.options.Replace {

@@ -169,8 +169,8 @@ func (f fault) cutPower(r reference, runs string) error {
 //	go test ./internal/test/faults -v -faults 7
 //	go test ./internal/test/faults -v -faults 1 -run TestFaults/training:kill:37
 //
-// The first tries every seventh fault, the second one fault. `make faults` tries every sixth. Without the flag a few are
-// tried.
+// The first tries every seventh fault, the second one fault. `make faults` tries every sixth. Without the flag a few
+// are tried.
 func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many processes")
