@@ -50,7 +50,7 @@ func main() {
 		case *measured != "":
 			printMeasures(*measured, *threads, *stepping)
 		default:
-			takeTurns(sizes, strings.Split(*threads, ","), *rounds, *stepping, *only == "gorl")
+			takeTurns(ctx, sizes, strings.Split(*threads, ","), *rounds, *stepping, *only == "gorl")
 		}
 	})
 }
@@ -72,7 +72,7 @@ func printMeasures(size, threads string, stepping int) {
 }
 
 // takeTurns lets the sides take turns and prints the table.
-func takeTurns(sizes, threads []string, rounds, stepping int, alone bool) {
+func takeTurns(ctx context.Context, sizes, threads []string, rounds, stepping int, alone bool) {
 	sides, columns := findSides(alone)
 	fmt.Printf("libtorch %s, matrix kernels %q, %d CPUs, MuJoCo stepped on %d threads\n", tensor.TorchVersion(),
 		tensor.BLASKernels(), runtime.NumCPU(), stepping)
@@ -86,7 +86,7 @@ func takeTurns(sizes, threads []string, rounds, stepping int, alone bool) {
 					if !side.runs(size) {
 						continue
 					}
-					results[i].add(side.measure(size, n, stepping))
+					results[i].add(side.measure(ctx, size, n, stepping))
 					fmt.Fprintf(os.Stderr, "%s, %s threads, round %d of %d: %s: %s\n", size, n, round+1, rounds,
 						side.name, latest(results[i]))
 				}

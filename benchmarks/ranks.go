@@ -28,7 +28,7 @@ func compareRanks(ctx context.Context, sizes []string, count, rounds int) {
 		}
 		var one, several samples
 		for range rounds {
-			one.add(side{}.measure(size, strconv.Itoa(count), 1))
+			one.add(side{}.measure(ctx, size, strconv.Itoa(count), 1))
 			var out bytes.Buffer
 			compare.Check(launch.Run(ctx, []string{self, "-measure", size, "-threads", "1"},
 				launch.Options{Count: count, Stdout: &out, Stderr: os.Stderr}))

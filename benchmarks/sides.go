@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -100,7 +101,7 @@ func (s side) runs(size string) bool {
 }
 
 // measure runs a side in a process of its own.
-func (s side) measure(size, threads string, stepping int) []measure {
+func (s side) measure(ctx context.Context, size, threads string, stepping int) []measure {
 	_, network := networks[size]
 	program, steps := s.python, strconv.Itoa(stepping)
 	var args []string
@@ -125,7 +126,7 @@ func (s side) measure(size, threads string, stepping int) []measure {
 	default:
 		args = []string{"benchmarks/skrl_update.py", size, "--threads", threads, "--device", device}
 	}
-	cmd := exec.Command(program, args...)
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(os.Environ(), s.env...)
 	if s.python != "" { // PyTorch's own setting does not reach OpenBLAS's pool of threads
 		cmd.Env = append(cmd.Env, "OPENBLAS_NUM_THREADS="+threads)

@@ -16,11 +16,12 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Main parses the flags and calls run with a context that ends at an interrupt.
+// Main parses the flags and calls run with a context that ends at an interrupt. A second interrupt ends the program.
 func Main(run func(ctx context.Context)) {
 	tensor.TuneAllocator() // as gorl's commands do
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
 	defer stop()
 	defer func() {
 		switch reason := recover().(type) {
