@@ -245,12 +245,14 @@ func (g *group) endInterval(ctx context.Context) error {
 	// A member that has diverged still waits at the end for weights to end with.
 	if last && slices.ContainsFunc(own, func(s strategy.Status) bool { return !s.Diverged() }) {
 		g.known = g.known || slices.ContainsFunc(own, func(s strategy.Status) bool { return s.HasObjective })
-		view, err := g.view(ctx)
-		if err == nil {
-			err = g.checkKnown(g.filter(), view)
-		}
-		if err != nil {
-			return err
+		if !g.known {
+			view, err := g.view(ctx)
+			if err == nil {
+				err = g.checkKnown(g.filter(), view)
+			}
+			if err != nil {
+				return err
+			}
 		}
 		return g.finish()
 	}

@@ -192,9 +192,10 @@ func (g *group) checkKnown(l peers.Filter, view workspace.View) error {
 		!slices.ContainsFunc(g.workers, func(w *worker) bool { return w.m.Failure == "" }) {
 		return nil
 	}
+	has := func(r workspace.Record) bool { return r.HasObjective }
 	for _, p := range view.Members {
 		if p.Member != l.Member && (l.Live(view.Now, p) && len(p.Records) == 0 ||
-			slices.ContainsFunc(p.Records, func(r workspace.Record) bool { return r.HasObjective })) {
+			slices.ContainsFunc(p.Records, has) || slices.ContainsFunc(p.Stale, has)) {
 			return nil
 		}
 	}
