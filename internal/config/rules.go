@@ -96,7 +96,7 @@ func (r rules) holdsLength(n int) bool {
 // allowed says what a field of type t takes, as it follows "want".
 func allowed(t reflect.Type, r rules) string {
 	if t == reflect.TypeFor[time.Duration]() {
-		return `a duration such as "90s" or "1h30m"`
+		return "a duration" + r.bounds() + ` such as "90s" or "1h30m"`
 	}
 	if len(r.oneof) > 0 && t.Kind() != reflect.Slice && t.Kind() != reflect.Array {
 		return "one of " + r.choices(t)

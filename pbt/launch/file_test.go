@@ -27,7 +27,7 @@ func TestRefusals(t *testing.T) {
 		{"pbt: {num_policies: 2}\nlauncher: {num_policies: 3}",
 			`"launcher.num_policies" is 3 and "pbt.num_policies" 2`},
 		{"pbt: {num_policies: 2, workspace: ''}", `"pbt.directory" or "pbt.workspace" is empty`},
-		{launcher("grace: 0s"), `"grace" is "0s": want a duration such as`},
+		{launcher("grace: 0s"), `"grace" is "0s": want a duration > 0 such as`},
 		{launcher("restarts: {backoff: 1h}"),
 			`"restarts.max_backoff" is 1m0s: want at least "restarts.backoff", 1h0m0s`},
 		{launcher("env: {A-B: 1}"), `"env" has "A-B": want a name of letters, digits and _`},
