@@ -84,7 +84,8 @@ type Options struct {
 	// Strategy decides which member copies which. Default: strategy.DefaultIsaacLab().
 	Strategy strategy.Strategy
 	// Explore changes hyperparameters that are copied: an [explore.Mutation], [explore.Perturbation], [explore.PB2] or
-	// an explorer of your own. Default: none change.
+	// an explorer of your own. It is not copied, so its maps must not change while the population lives. Default: none
+	// change.
 	Explore explore.Explorer
 	// Evolve changes weights and architectures too, in place of Explore; give one of the two. It is called where
 	// Explore would be: for members that copy others or mutate themselves.
@@ -228,8 +229,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// clone makes valid options independent of maps and slices that the caller may go on to change, and gives them the
-// explorer that changes nothing if they have none.
+// clone makes valid options independent of maps and slices that the caller may go on to change, except those of the
+// explorer, and gives them the explorer that changes nothing if they have none.
 func (o Options) clone() Options {
 	o.Initial = slices.Clone(o.Initial)
 	for i, values := range o.Initial {
