@@ -220,10 +220,10 @@ func (t *Track) source(steps int64) *Copy {
 	return t.lastCopy(func(c Copy) bool { return c.Steps < steps })
 }
 
-// lastCopy returns the last copy of which is is true, nil for none.
-func (t *Track) lastCopy(is func(c Copy) bool) *Copy {
+// lastCopy returns the last copy that match accepts, nil for none.
+func (t *Track) lastCopy(match func(c Copy) bool) *Copy {
 	for i, c := range slices.Backward(t.Copies) {
-		if is(c) {
+		if match(c) {
 			return &t.Copies[i]
 		}
 	}
