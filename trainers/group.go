@@ -52,6 +52,9 @@ func NewGroup(list []agents.Agent, scopes []int) (*Group, error) {
 	for i, a := range list {
 		g.Names = append(g.Names, fmt.Sprintf("agent %d", i))
 		g.Keys = append(g.Keys, strconv.Itoa(i))
+		if a == nil {
+			return nil, fmt.Errorf("trainers: agent %d of the group is missing", i)
+		}
 		if j := slices.Index(list, a); j != i {
 			return nil, fmt.Errorf("trainers: agents %d and %d of the group are the same", j, i)
 		}

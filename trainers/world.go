@@ -266,9 +266,10 @@ func (w *world) restore(snap *checkpoint.Snapshot) (undo func() error, err error
 	}
 	// With a state, each environment gets the parameters that it had in the snapshot. Without one, the snapshot's
 	// target is set like any new value: each environment takes it when its episode ends.
+	// The undo restores them after the state that they belong to.
 	before, lost := w.parameters.copy(), w.needsReset
+	changes = append(changes, func() error { w.needsReset = lost; return w.parameters.restore(before) })
 	if whole {
-		changes = append(changes, func() error { w.needsReset = lost; return nil })
 		if err := keep(w.state().put(snap)); err != nil {
 			return nil, err
 		}
@@ -277,7 +278,6 @@ func (w *world) restore(snap *checkpoint.Snapshot) (undo func() error, err error
 			parameters.fresh = make([]bool, len(before.fresh))
 		}
 	}
-	changes = append(changes, func() error { return w.parameters.restore(before) })
 	switch {
 	case whole:
 		err = w.parameters.restore(parameters)

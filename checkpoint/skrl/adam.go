@@ -112,8 +112,11 @@ func parseMoments(v any) (moments, error) {
 		return moments{}, fmt.Errorf("its state is not a dictionary")
 	}
 	step, ok := plainNumber(at(d, "step"))
-	if !ok || step < 0 || step > 1<<53 || step != math.Trunc(step) {
-		return moments{}, fmt.Errorf("its step is %v; want a whole number", at(d, "step"))
+	if !ok {
+		return moments{}, fmt.Errorf("its step is not a number")
+	}
+	if step < 0 || step > 1<<53 || step != math.Trunc(step) {
+		return moments{}, fmt.Errorf("its step is %v; want a whole number", step)
 	}
 	m := moments{step: int64(step)}
 	for name, to := range map[string]*checkpoint.Array{"exp_avg": &m.expAvg, "exp_avg_sq": &m.expAvgSq} {

@@ -139,7 +139,8 @@ func (l *loader) finish() error {
 	}
 	if batch.Status(0)&Diverged != 0 {
 		return errors.New("the simulation diverges in the default pose: the mass or inertia of a body is too small " +
-			"for its actuator's stiffness or for the time step; give the joint armature, or the body more mass")
+			"for its actuator's stiffness or for the time step; give the actuator damping, the joint armature, or " +
+			"the body more mass")
 	}
 	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"os"
 	"slices"
@@ -70,9 +69,10 @@ func parseModel(xml string, assets map[string][]byte) (*Model, error) {
 		return nil
 	}
 	const text = "model.xml"
-	all := map[string][]byte{text: []byte(xml)}
-	maps.Copy(all, assets)
-	for name, data := range all {
+	if err := add(text, []byte(xml)); err != nil {
+		return nil, err
+	}
+	for name, data := range assets {
 		if err := add(name, data); err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package mujoco
 
 import (
 	"errors"
+	"fmt"
 	"image"
 
 	"github.com/gorl-dev/gorl/envs/film"
@@ -12,8 +13,11 @@ import (
 // is written into the policy's panel, and seed draws the frame of the gait in which the walk begins.
 func WalkerFilm(path, title string, seconds float64, seed int64,
 	act func(observation, action []float32) error) (err error) {
+	if !(seconds > 0 && seconds <= 120) {
+		return fmt.Errorf("mujoco: a film of %g s; it must be longer than 0 and at most 120", seconds)
+	}
 	const rate, stepsAFrame = 25, 2 // 50 control steps a second
-	frames := int(seconds * rate)
+	frames := max(1, int(seconds*rate))
 	look := RenderConfig{Title: title}
 	walker, err := NewWalker(WalkerConfig{Workers: 1, EpisodeLength: frames*stepsAFrame + 1, Render: look})
 	if err != nil {

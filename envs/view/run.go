@@ -206,8 +206,11 @@ func (s *session) picture(f *Frame) error {
 // poses adds the character's state to a frame.
 func (s *session) poses(f *Frame) (err error) {
 	look, err := s.character.Look(0)
+	if err != nil { // a closed environment has no State
+		return err
+	}
 	f.Poses, f.Ghost, f.Contacts = look.Poses, look.Reference, look.Contacts
-	if err == nil && s.clips != nil {
+	if s.clips != nil {
 		f.Clip = &Clip{Chosen: s.clip}
 		f.Clip.Now, err = s.clips.Clip(0)
 	}

@@ -85,6 +85,10 @@ func main() {
 	check(err)
 	err = trainer.Train(ctx)
 	bars.Wait()
+	if errors.Is(err, context.Canceled) { // not log.Fatal: the folder is removed
+		fmt.Println("Stopped.")
+		return
+	}
 	check(err)
 	result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 32, Seed: *seed + 1000})
 	check(err)

@@ -50,6 +50,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{`<mujoco><include file="../secret.xml"/></mujoco>`, "escapes"},
 		{`<mujoco><include file="/etc/passwd"/></mujoco>`, "absolute path"},
+		{`<mujoco><include/></mujoco>`, "attribute file is missing"},
 		{`<mujoco><include file="link.xml"/></mujoco>`, "escapes"},
 		{`<mujoco><include file="out/secret.xml"/></mujoco>`, "escapes"},
 		{`<mujoco><include file="loop.xml"/></mujoco>`, "included twice"},
@@ -66,6 +67,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		{asset(`meshdir="../shared"`, `file="../secret.obj"`), "escapes"},
 		{asset("", `file="a.obj" x:file="../secret.obj"`), "given twice"},
 		{asset("", `builtin="supersphere" params="1e9 1 1"`), "the limit is"},
+		{asset("", `builtin="supersphere" params="1000000000ex 1 1"`), "the limit is"},
 		{`<mujoco><asset><texture builtin="flat" width="99999" height="99999"/></asset></mujoco>`, "cells"},
 		{`<mujoco><asset><model file="a.xml"/></asset></mujoco>`, "names a file"},
 		{`<mujoco><mesh file="../secret.obj"/></mujoco>`, "names a file"},
@@ -82,6 +84,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		must.Refused(Read(path))(t, c.want)
 		must.Not(t, time.Since(start) > 5*time.Second, "%.100s: took %v", c.text, time.Since(start))
 	}
+	must.Refused(Read(filepath.Join(dir, "huge.xml")))(t, "at most")
 	// What a model may do: subfolders, and folders elsewhere that its compiler element names.
 	for _, text := range []string{asset(`meshdir="meshes"`, `file="b.obj"`),
 		asset(`meshdir="../shared"`, `file="secret.obj"`),

@@ -87,9 +87,11 @@ func numbers(text string) []float64 {
 		if unit := strings.IndexByte("KMGTPE", strings.ToUpper(word)[last]); unit >= 0 && last > 0 {
 			word, factor = word[:last], math.Pow(1024, float64(unit+1))
 		}
-		var v float64 // of the beginning of "1e9x", as MuJoCo reads it
-		if _, err := fmt.Sscan(word, &v); errors.Is(err, strconv.ErrRange) {
-			v = math.Inf(1)
+		// Out of range, v is infinite, and MuJoCo reads the beginning of "1e9x".
+		v, err := strconv.ParseFloat(word, 64)
+		for err != nil && v == 0 && len(word) > 1 {
+			word = word[:len(word)-1]
+			v, err = strconv.ParseFloat(word, 64)
 		}
 		out = append(out, v*factor)
 	}

@@ -2,6 +2,7 @@ package mjcf
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,7 +47,16 @@ func Read(path string) (_ *Model, err error) {
 		return nil, err
 	}
 	defer r.root.Close()
-	text, err := os.ReadFile(path)
+	file, err := filepath.EvalSymlinks(path) // the file itself may be a link out of its folder
+	if err != nil {
+		return nil, err
+	}
+	home, err := os.OpenRoot(filepath.Dir(file))
+	if err != nil {
+		return nil, err
+	}
+	defer home.Close()
+	text, err := read(home, filepath.Base(file), maxText)
 	if err != nil {
 		return nil, err
 	}
@@ -130,6 +140,9 @@ func (r *reader) included(name, folder string) (*Element, error) {
 
 // read returns the content of a regular file in a folder, of at most limit bytes.
 func read(folder *os.Root, name string, limit int64) ([]byte, error) {
+	if name == "" {
+		return nil, errors.New("the attribute file is missing")
+	}
 	if filepath.IsAbs(name) {
 		return nil, fmt.Errorf("%s is an absolute path; give it relative to the model's folder", name)
 	}
