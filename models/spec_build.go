@@ -175,7 +175,8 @@ func (s Spec) head(role, token, last string, width int64, sp spaces.Set, outputs
 	known = known.with(last, a.now)
 	n, err := a.finish(s.Output, known, last, role+"_layer")
 	if err == nil && n != int64(want) {
-		err = fmt.Errorf("models: output: %q has %d values, want %d; %s has as many", s.Output, n, want, token)
+		return nil, fmt.Errorf("models: %s: output: %q has %d values, want %d; %s has as many", role, s.Output, n, want,
+			token)
 	}
 	if err == nil {
 		net, err = a.build(seed)
