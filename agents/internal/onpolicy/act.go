@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
@@ -65,7 +64,7 @@ func (c *Collector) actStep(in agents.Observation) ([]float32, error) {
 		}
 	}
 	c.allocate()
-	if err := joint.CheckObservation(strings.ToLower(c.name), in, c.numEnvs, c.spaces); err != nil {
+	if err := joint.CheckObservation(c.prefix, in, c.numEnvs, c.spaces); err != nil {
 		return nil, err
 	}
 	if err := c.spaces.CheckMasks(in.ActionMasks, c.numEnvs); err != nil {

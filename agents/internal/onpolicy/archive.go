@@ -27,7 +27,7 @@ type archive struct {
 }
 
 func newArchive(snap *checkpoint.Snapshot, c *Core, reading bool) *archive {
-	return &archive{snap: snap, name: strings.ToLower(c.name), reading: reading, views: tensor.NoGrad()}
+	return &archive{snap: snap, name: c.prefix, reading: reading, views: tensor.NoGrad()}
 }
 
 func (a *archive) fail(err error) {

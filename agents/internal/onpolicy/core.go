@@ -13,7 +13,6 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/distributed"
@@ -88,6 +87,7 @@ type Core struct {
 	*hiddenStates
 
 	name          string
+	prefix        string // the name in lower case, for errors
 	spaces        spaces.Set
 	numEnvs       int
 	networks      []NamedNetwork
@@ -101,7 +101,7 @@ type Core struct {
 
 // errorf returns an error that begins with the algorithm's name.
 func (c *Core) errorf(format string, args ...any) error {
-	return fmt.Errorf("%s: %w", strings.ToLower(c.name), fmt.Errorf(format, args...))
+	return fmt.Errorf("%s: %w", c.prefix, fmt.Errorf(format, args...))
 }
 
 // Bind fixes the number of environments and allocates what depends on it. A second call with the same number does

@@ -99,7 +99,7 @@ func (c *outlierCheck) noteOutliers(scaler string, rewards tensor.Tensor) error 
 		}
 		found = fmt.Sprintf("%s: %s: environment %d%s is %g at timestep %d, where the others have mean %.3g and "+
 			"standard deviation %.3g; %s has learned from it and will hardly tell them apart; repair or clip what the "+
-			"environment returns, and begin again or go on from an earlier checkpoint", strings.ToLower(c.name),
+			"environment returns, and begin again or go on from an earlier checkpoint", c.prefix,
 			strings.ReplaceAll(field, "amp_", "AMP "), o.row%c.numEnvs, at, o.value,
 			c.Timestep-int64(c.Rollout.Steps())+int64(o.row/c.numEnvs), o.mean, o.deviation, scaler)
 	}

@@ -124,7 +124,8 @@ func newCore(o Options) (*Core, error) {
 			joined: models.SharesTrunk(o.Policy, o.Value), length: cmp.Or(cfg.SequenceLength, cfg.Rollouts)},
 		scalers: &scalers{obsRows: memory.NewPacking(o.Spaces.Observation),
 			stateRows: memory.NewPacking(o.Spaces.State)},
-		name: o.Name, spaces: o.Spaces, fields: o.Fields, raw: o.RawObservations, training: true,
+		name: o.Name, prefix: strings.ToLower(o.Name),
+		spaces: o.Spaces, fields: o.Fields, raw: o.RawObservations, training: true,
 		resident: tensor.NoGrad().On(device),
 	}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/internal/joint"
@@ -250,7 +249,7 @@ func (c *Collector) checkValues(t agents.Transition) error {
 func (c *Collector) checkTransition(t agents.Transition) error {
 	sized := t
 	sized.AMPObservations = nil // an algorithm's StageRecord checks them
-	if err := joint.CheckTransition(strings.ToLower(c.name), sized, c.numEnvs, c.spaces); err != nil {
+	if err := joint.CheckTransition(c.prefix, sized, c.numEnvs, c.spaces); err != nil {
 		return err
 	}
 	if c.Config.Skrl() && (slices.Contains(t.Idle, true) || slices.Contains(t.NextIdle, true)) {

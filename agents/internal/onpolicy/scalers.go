@@ -2,7 +2,6 @@ package onpolicy
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/memory"
@@ -38,7 +37,7 @@ func (c *Core) makeScalers() (err error) {
 		}
 		cfg := preprocessors.DefaultScalerConfig()
 		cfg.Unbiased = c.Config.Skrl()
-		prefix := fmt.Sprintf("%s: %s_kwargs", strings.ToLower(c.name), x.key)
+		prefix := fmt.Sprintf("%s: %s_kwargs", c.prefix, x.key)
 		if err := MergeScaler(prefix, x.kwargs, x.size, &cfg); err != nil {
 			return err
 		}
