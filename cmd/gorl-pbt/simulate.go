@@ -26,9 +26,9 @@ gains, and how fast diversity is lost. Several files are compared.
 
 A member has a skill from 0 to 1. It grows the faster the nearer the member's
 hyperparameters are to their optima, which begin --distance decades away and move by
---drift decades. The objective is --scale times the skill, with noise: thresholds may
-be in its units. The result says how settings compare, not how good an agent will
-become.`,
+--drift decades. The objective is --offset plus --scale times the skill, with noise:
+thresholds may be in its units. The result says how settings compare, not how good an
+agent will become.`,
 		Example: `
 gorl-pbt simulate --config population.yaml --scale 500
 gorl-pbt simulate --config tight.yaml --config loose.yaml --noise 0.1
@@ -45,6 +45,7 @@ gorl-pbt simulate --config population.yaml --members 16 --intervals 100 --seeds 
 		"standard deviation of a reading of the objective, as a `fraction` of --scale")
 	distance := c.Flags().Float64("distance", 0.7, "`decades` between where members begin and the optima")
 	drift := c.Flags().Float64("drift", -0.1, "`decades` by which the optima move while an ideal member learns 63 %")
+	offset := c.Flags().Float64("offset", 0, "an untrained member's objective")
 	scale := c.Flags().Float64("scale", 1, "difference between a perfect and an untrained member's objective")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if len(*files) == 0 {
@@ -75,7 +76,7 @@ gorl-pbt simulate --config population.yaml --members 16 --intervals 100 --seeds 
 			}
 			model := simulate.Model{
 				Landscapes: simulate.Landscapes(o, *distance, *drift, 0.5), Forgetting: 0.3,
-				Noise: *noise * *scale, Luck: 0.3, Scale: *scale,
+				Noise: *noise * *scale, Luck: 0.3, Offset: *offset, Scale: *scale,
 			}
 			if o.Measure.Minimise {
 				model.Scale = -*scale
