@@ -19,7 +19,7 @@ import (
 // Hyperparameters and Settings may be called at any time, by any goroutine and after Close. While another method runs
 // they return the values from before it.
 type Serial[C any] struct {
-	algorithm
+	Algorithm
 
 	guard    exclusive.Guard
 	settings func() C // returns a copy
@@ -27,9 +27,6 @@ type Serial[C any] struct {
 	published atomic.Pointer[published[C]]
 	training  atomic.Bool
 }
-
-// algorithm embeds an Algorithm without showing it to users.
-type algorithm = Algorithm
 
 // published holds the values that may be read while a method runs.
 type published[C any] struct {
@@ -44,7 +41,7 @@ var callAct, callReady, callRecord exclusive.Method = "Act", "Ready", "Record"
 
 // NewSerial returns a guarded algorithm. settings returns a copy of its settings.
 func NewSerial[C any](a Algorithm, seed int64, settings func() C) *Serial[C] {
-	g := &Serial[C]{algorithm: a, settings: settings, guard: exclusive.Guard{
+	g := &Serial[C]{Algorithm: a, settings: settings, guard: exclusive.Guard{
 		Object: fmt.Sprintf("%s: the %s agent with seed %d", strings.ToLower(a.Name()), a.Name(), seed),
 		Advice: "an agent serves one goroutine at a time: put a lock around its methods, or wait until training has " +
 			"ended; to act while it trains, give a copy of the policy to package infer",
@@ -56,7 +53,7 @@ func NewSerial[C any](a Algorithm, seed int64, settings func() C) *Serial[C] {
 
 // publish stores the values that may be read while a method runs.
 func (g *Serial[C]) publish() {
-	g.published.Store(&published[C]{g.algorithm.NumEnvs(), g.algorithm.LearningRate(), g.algorithm.Hyperparameters(),
+	g.published.Store(&published[C]{g.Algorithm.NumEnvs(), g.Algorithm.LearningRate(), g.Algorithm.Hyperparameters(),
 		g.settings()})
 }
 
@@ -112,7 +109,7 @@ func (g *Serial[C]) Act(in agents.Observation) ([]float32, error) {
 		return nil, err
 	}
 	defer g.guard.Leave()
-	actions, err := g.algorithm.Act(in)
+	actions, err := g.Algorithm.Act(in)
 	if err == nil && g.published.Load().numEnvs == 0 { // this call has fixed it
 		g.publish()
 	}
@@ -121,23 +118,23 @@ func (g *Serial[C]) Act(in agents.Observation) ([]float32, error) {
 
 // Record implements [agents.Agent].
 func (g *Serial[C]) Record(t agents.Transition) error {
-	return Do(g, &callRecord, func() error { return g.algorithm.Record(t) })
+	return Do(g, &callRecord, func() error { return g.Algorithm.Record(t) })
 }
 
 // Ready implements [agents.Agent]. It is false after Close.
 func (g *Serial[C]) Ready() (ready bool) {
-	TryDo(g, &callReady, func() { ready = g.algorithm.Ready() })
+	TryDo(g, &callReady, func() { ready = g.Algorithm.Ready() })
 	return ready
 }
 
 // Update implements [agents.Agent].
 func (g *Serial[C]) Update(ctx context.Context) error {
-	return g.change(new(exclusive.Method("Update")), func() error { return g.algorithm.Update(ctx) })
+	return g.change(new(exclusive.Method("Update")), func() error { return g.Algorithm.Update(ctx) })
 }
 
 // Wait implements [agents.Overlapping].
 func (g *Serial[C]) Wait(ctx context.Context) error {
-	return g.change(new(exclusive.Method("Wait")), func() error { return g.algorithm.Wait(ctx) })
+	return g.change(new(exclusive.Method("Wait")), func() error { return g.Algorithm.Wait(ctx) })
 }
 
 // SetTraining implements [agents.Agent]. After Close it changes nothing.
@@ -147,19 +144,19 @@ func (g *Serial[C]) SetTraining(on bool) (was bool) {
 	}
 	defer g.leaveAndPublish()
 	g.training.Store(on)
-	return g.algorithm.SetTraining(on)
+	return g.Algorithm.SetTraining(on)
 }
 
 // SetStochastic implements [agents.Stochastic]. After Close it changes nothing.
 func (g *Serial[C]) SetStochastic(on bool) {
-	TryDo(g, new(exclusive.Method("SetStochastic")), func() { g.algorithm.SetStochastic(on) })
+	TryDo(g, new(exclusive.Method("SetStochastic")), func() { g.Algorithm.SetStochastic(on) })
 }
 
 // Tracked implements [agents.Tracker]. f may call methods of the agent. After Close there are no figures.
 func (g *Serial[C]) Tracked(f func(tag string, value float64)) {
 	var all []func()
 	TryDo(g, new(exclusive.Method("Tracked")), func() {
-		g.algorithm.Tracked(func(tag string, value float64) { all = append(all, func() { f(tag, value) }) })
+		g.Algorithm.Tracked(func(tag string, value float64) { all = append(all, func() { f(tag, value) }) })
 	})
 	for _, call := range all {
 		call()
@@ -168,13 +165,13 @@ func (g *Serial[C]) Tracked(f func(tag string, value float64)) {
 
 // Bind implements [agents.Binder].
 func (g *Serial[C]) Bind(numEnvs int) error {
-	return g.change(new(exclusive.Method("Bind")), func() error { return g.algorithm.Bind(numEnvs) })
+	return g.change(new(exclusive.Method("Bind")), func() error { return g.Algorithm.Bind(numEnvs) })
 }
 
 // SetHyperparameters implements [agents.Tunable].
 func (g *Serial[C]) SetHyperparameters(values map[string]float64) error {
 	return g.change(new(exclusive.Method("SetHyperparameters")), func() error {
-		return g.algorithm.SetHyperparameters(values)
+		return g.Algorithm.SetHyperparameters(values)
 	})
 }
 
@@ -184,13 +181,13 @@ func (g *Serial[C]) Plan(timesteps int) (notes []string) {
 		return nil
 	}
 	defer g.leaveAndPublish()
-	return g.algorithm.Plan(timesteps)
+	return g.Algorithm.Plan(timesteps)
 }
 
 // Snapshot implements [agents.Snapshotter].
 func (g *Serial[C]) Snapshot(opt agents.SnapshotOptions) (snap *checkpoint.Snapshot, err error) {
 	err = g.change(new(exclusive.Method("Snapshot")), func() error {
-		snap, err = g.algorithm.Snapshot(opt)
+		snap, err = g.Algorithm.Snapshot(opt)
 		return err
 	})
 	return snap, err
@@ -198,17 +195,17 @@ func (g *Serial[C]) Snapshot(opt agents.SnapshotOptions) (snap *checkpoint.Snaps
 
 // Restore implements [agents.Snapshotter].
 func (g *Serial[C]) Restore(snap *checkpoint.Snapshot) error {
-	return g.change(new(exclusive.Method("Restore")), func() error { return g.algorithm.Restore(snap) })
+	return g.change(new(exclusive.Method("Restore")), func() error { return g.Algorithm.Restore(snap) })
 }
 
 // Reseed implements [agents.Reseeder].
 func (g *Serial[C]) Reseed(seed int64) error {
-	return g.change(new(exclusive.Method("Reseed")), func() error { return g.algorithm.Reseed(seed) })
+	return g.change(new(exclusive.Method("Reseed")), func() error { return g.Algorithm.Reseed(seed) })
 }
 
 // ResetHidden implements [agents.Recurrent]. After Close it changes nothing.
 func (g *Serial[C]) ResetHidden(environments ...int) {
-	TryDo(g, new(exclusive.Method("ResetHidden")), func() { g.algorithm.ResetHidden(environments...) })
+	TryDo(g, new(exclusive.Method("ResetHidden")), func() { g.Algorithm.ResetHidden(environments...) })
 }
 
 // Close implements [agents.Agent]. If a method is running, Close returns an error and closes nothing. It does not
@@ -219,5 +216,5 @@ func (g *Serial[C]) Close() error {
 		return err
 	}
 	defer g.guard.LeaveClose()
-	return g.algorithm.Close()
+	return g.Algorithm.Close()
 }
