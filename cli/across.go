@@ -65,10 +65,13 @@ func (a *across) write(out io.Writer) error {
 	}
 	if len(a.runs) > 1 {
 		for _, s := range statistics {
-			of := func(figure string) aggregate.Estimate { return aggregate.Of(a.values[figure], s.of) }
-			row(s.name, func(figure string) float64 { return of(figure).Value })
-			row("  95 % from", func(figure string) float64 { return of(figure).Low })
-			row("  to", func(figure string) float64 { return of(figure).High })
+			estimates := map[string]aggregate.Estimate{}
+			for _, figure := range a.figures {
+				estimates[figure] = aggregate.Of(a.values[figure], s.of)
+			}
+			row(s.name, func(figure string) float64 { return estimates[figure].Value })
+			row("  95 % from", func(figure string) float64 { return estimates[figure].Low })
+			row("  to", func(figure string) float64 { return estimates[figure].High })
 		}
 	}
 	return tracking.Table(out, append([]string{"run"}, a.figures...), rows)
