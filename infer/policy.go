@@ -25,7 +25,7 @@ var ErrNotFinite = errors.New("not finite")
 // methods borrow scratch memory from a pool.
 //
 // A policy with recurrent layers ([Policy.HiddenSize] above 0) keeps a state for every environment. Act, ActBatch and
-// Sample update the states, [Policy.Reset] sets them to zero, and Outputs and Probabilities read them. One
+// Sample update the states, [Policy.Reset] sets them to zero, and Outputs, LogStdAt and Probabilities read them. One
 // goroutine at a time may use such a policy: a call during another call returns an error and changes nothing. Give
 // each goroutine its own [Policy.Clone], or use [Policy.ActHidden], which any number of goroutines may call with
 // states of their own.
@@ -69,7 +69,7 @@ func (p *Policy) Normalizer() (mean, deviation []float32, clip float32) {
 }
 
 // LogStd is a Gaussian's log standard deviation, limited as its settings say; nil for other distributions, and where it
-// depends on the observation, as the second half of [Policy.Outputs]. It must not be changed.
+// depends on the observation (see [Policy.LogStdAt]). It must not be changed.
 func (p *Policy) LogStd() []float32 { return p.logStd }
 
 // compile reads every array that the description names.
@@ -256,6 +256,19 @@ func (p *Policy) Outputs(observation, outputs []float32) error {
 		copy(outputs, w.peek(observation, p.states(1)))
 		return p.finite(outputs)
 	})
+}
+
+// LogStdAt computes a Gaussian's log standard deviation for one observation: [Policy.LogStd], or, where it depends on
+// the observation, what the network says, limited as the settings say. logStd has the width of the action space.
+func (p *Policy) LogStdAt(observation, logStd []float32) error {
+	if p.d.Distribution.Kind != description.Gaussian {
+		return fmt.Errorf("infer: a %s policy has no standard deviation", p.d.Distribution.Kind)
+	}
+	return p.use(&callLogStdAt, 1, observation, logStd, p.d.Action.Width(), "a log standard deviation",
+		func(w *workspace) error {
+			p.logStdOf(w.peek(observation, p.states(1)), logStd)
+			return p.finite(logStd)
+		})
 }
 
 // logStdOf writes the log standard deviation that belongs to a row of outputs.

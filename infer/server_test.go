@@ -45,6 +45,7 @@ func TestShared(t *testing.T) {
 		"ActBatch":          func(x, y []float32) error { return gaussian.ActBatch(x, y[:60]) },
 		"Sample":            func(x, y []float32) error { return gaussian.Sample(x[:5], y[:3], rng()) },
 		"Outputs":           func(x, y []float32) error { return gaussian.Outputs(x[:5], y[:3]) },
+		"LogStdAt":          func(x, y []float32) error { return gaussian.LogStdAt(x[:5], y[:3]) },
 		"Probabilities":     func(x, y []float32) error { return discrete.Probabilities(x[:5], y[:5]) },
 		"Sample of choices": func(x, y []float32) error { return discrete.Sample(x[:5], y[:2], rng()) },
 		"ActHidden": func(x, y []float32) error {

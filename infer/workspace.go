@@ -88,6 +88,7 @@ var (
 	callActMasked     exclusive.Method = "ActMasked"
 	callSample        exclusive.Method = "Sample"
 	callOutputs       exclusive.Method = "Outputs"
+	callLogStdAt      exclusive.Method = "LogStdAt"
 	callProbabilities exclusive.Method = "Probabilities"
 	callReset         exclusive.Method = "Reset"
 )

@@ -126,18 +126,11 @@ func (c compared) check(t *testing.T) {
 		}
 		logStd := c.output(t, "log_std", a.Width())
 		c.output(t, "mean", a.Width())
-		want, d := c.policy.LogStd(), c.policy.Describe().Distribution
-		outputs := make([]float32, a.Outputs())
+		want := make([]float32, a.Width())
 		for i, x := range logStd {
 			r := i / a.Width()
-			if i%a.Width() == 0 && d.StateDependentLogStd {
-				must.Do(t, c.policy.Outputs(c.played.Observations[r*w:(r+1)*w], outputs))
-				for k, v := range outputs[a.Width():] {
-					if d.ClipLogStd {
-						outputs[a.Width()+k] = min(max(v, float32(d.MinLogStd)), float32(d.MaxLogStd))
-					}
-				}
-				want = outputs[a.Width():]
+			if i%a.Width() == 0 {
+				must.Do(t, c.policy.LogStdAt(c.played.Observations[r*w:(r+1)*w], want))
 			}
 			worst = max(worst, math.Abs(float64(x-want[i%a.Width()])))
 		}
