@@ -115,6 +115,14 @@ func TestStatuses(t *testing.T) {
 
 func TestCommon(t *testing.T) { commandtest.Hold(t, tree) }
 
+// Help of a subcommand without examples, such as cobra's own, has no list of them.
+func TestHelpWithoutExamples(t *testing.T) {
+	_, stdout, _ := commandtest.Run(t.Context(), tree(), "help", "--help")
+	if !strings.Contains(stdout, "flags:") || strings.Contains(stdout, "examples:") {
+		t.Errorf("help says %q", stdout)
+	}
+}
+
 func TestVersion(t *testing.T) {
 	var said [2]string
 	for i, arg := range []string{"version", "--version"} {

@@ -47,7 +47,7 @@ func writeHelp(w io.Writer, c *cobra.Command) error {
 	}
 	c.InitDefaultHelpFlag()
 	fmt.Fprintf(&b, "\nflags:\n%s", c.LocalFlags().FlagUsages())
-	if lines := Examples(c); lines != nil {
+	if lines := Examples(c); len(lines) > 0 {
 		fmt.Fprintf(&b, "\nexamples:\n  %s\n", strings.Join(lines, "\n  "))
 	}
 	fmt.Fprintf(&b, "\n%s", statuses)
