@@ -129,14 +129,19 @@ func joinCurves(panels []plot.Panel, groups []watch.Group, statistic aggregate.S
 	return notes
 }
 
-// runsBelow returns the folders of the runs in a folder and up to two levels of folders in it, by their run.yaml.
+// runsBelow returns the folders of the runs in a folder and up to two levels of folders in it, by their run.yaml. It
+// follows no links: a run would count twice.
 func runsBelow(root string) (dirs []string) {
+	base, _ := filepath.EvalSymlinks(root)
 	for _, pattern := range []string{"*/", "*/*/", "*/*/*/"} {
 		found, _ := fs.Glob(os.DirFS(root), pattern+runFile) // the pattern is valid
 		for _, name := range found {
-			dir := filepath.Join(root, filepath.FromSlash(path.Dir(name)))
+			rel := filepath.FromSlash(path.Dir(name))
+			dir := filepath.Join(root, rel)
+			place, _ := filepath.EvalSymlinks(dir)
+			linked := place != filepath.Join(base, rel)
 			below := func(run string) bool { return strings.HasPrefix(dir, run+string(filepath.Separator)) }
-			if !strings.Contains("/"+name, "/.") && !slices.ContainsFunc(dirs, below) { // members and checkpoints
+			if !linked && !strings.Contains("/"+name, "/.") && !slices.ContainsFunc(dirs, below) { // no members either
 				dirs = append(dirs, dir)
 			}
 		}

@@ -30,6 +30,10 @@ func TestTrainSeeds(t *testing.T) {
 		`(?m)^interquartile mean`, `gorl eval runs/seeds, gorl plot runs/seeds`)
 	same(t, "seed 4 is another run than with --seed 4", loaded(t, "runs/alone/checkpoints/agent_96.safetensors"),
 		loaded(t, "runs/seeds/seed-4/checkpoints/agent_96.safetensors"))
+	// A link to a run is not another one.
+	must(t, os.Symlink("seed-6", "runs/seeds/latest"))
+	same(t, "the runs", 4, len(runsBelow("runs/seeds")))
+	must(t, os.Remove("runs/seeds/latest"))
 	// A longer run of all.
 	stdout, _ = gorl(t, 0, "train", "--resume", "runs/seeds", "--timesteps", "128", "-q")
 	if stdout != "runs/seeds\n" || len(loaded(t, "runs/seeds/seed-6/checkpoints/agent_128.safetensors")) == 0 {
