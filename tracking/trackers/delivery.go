@@ -95,8 +95,10 @@ func (d *delivery) file() string { return filepath.Join(d.dir, tracking.ScalarsF
 // batch is about how many bytes of values, some 1000 of them, are delivered between two flushes.
 const batch = 1 << 17
 
-// pass gives a sink all values of the run's file that it has not taken, and returns their number. try calls Flush.
-func (d *delivery) pass(sink tracking.Sink, try func(flush func() error) error) (values int64, err error) {
+// pass gives a sink all values of the run's file that it has not taken, and returns their number. try calls Flush. A
+// record that cannot be saved stops nothing: note gets the error.
+func (d *delivery) pass(sink tracking.Sink, try func(flush func() error) error, note func(error)) (values int64,
+	err error) {
 	file, err := os.Open(d.file())
 	if err != nil {
 		return 0, err
@@ -122,12 +124,12 @@ func (d *delivery) pass(sink tracking.Sink, try func(flush func() error) error) 
 		if err == nil {
 			err = try(sink.Flush)
 		}
-		if err == nil {
-			values += int64(len(scalars))
-			err = d.taken(n, int64(len(scalars)))
-		}
 		if err != nil {
 			return values, err
+		}
+		values += int64(len(scalars))
+		if err := d.taken(n, int64(len(scalars))); err != nil {
+			note(err)
 		}
 	}
 }
@@ -265,7 +267,8 @@ func Send(ctx context.Context, t Tracker, run Run) (values int64, files int, err
 	if err := attempt(func() (err error) { sink, err = t.Open(ctx, run); return err }); err != nil {
 		return 0, 0, err
 	}
-	values, err = d.pass(sink, func(flush func() error) error { return errors.Join(ctx.Err(), attempt(flush)) })
+	values, err = d.pass(sink, func(flush func() error) error { return errors.Join(ctx.Err(), attempt(flush)) },
+		func(error) {}) // the record is saved again in the end
 	if err == nil {
 		files, err = d.upload(sink)
 	}

@@ -181,7 +181,7 @@ func (f *feed) work(t Tracker, run Run) {
 func (f *feed) follow(sink tracking.Sink) error {
 	for {
 		ended := f.running.Err() != nil
-		if _, err := f.delivery.pass(sink, f.try); err != nil || ended {
+		if _, err := f.delivery.pass(sink, f.try, f.report); err != nil || ended {
 			return err
 		}
 		select {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -206,6 +208,26 @@ func TestSinksDoNotWait(t *testing.T) {
 	}
 	_ = s.Close()
 	w.are(t, "in time", "not received 3 of the run's 3 values")
+}
+
+// A record that cannot be saved does not end a tracker: it gets all later values.
+func TestSinksWithoutRecord(t *testing.T) {
+	noGoroutines(t)
+	var w warnings
+	run := Run{Dir: t.TempDir()}
+	must.Do(t, os.MkdirAll(filepath.Join(run.Dir, "sent-mine.json", "in the way"), 0o700))
+	mine := &sink{ended: make(chan error, 1)}
+	first := make(chan struct{}, 9)
+	mine.flush = func() error { first <- struct{}{}; return nil }
+	s, _ := begin(t, tracker(mine, nil), run, &w, eager)
+	for i := range int64(2) {
+		s.Scalar("a", i, 1)
+		must.Do(t, s.Flush())
+		<-first
+	}
+	must.Do(t, s.Close())
+	must.Equal(t, "steps", upTo(2), steps(mine.scalars))
+	w.are(t, "sent-mine.json")
 }
 
 // Without the run's file there is nothing to send, which is said at once.
