@@ -106,6 +106,10 @@ func (e *encoder) bytes(b []byte) {
 }
 
 func (e *encoder) list(v *List, depth int) {
+	if v == nil {
+		e.fail("a nil list cannot be written")
+		return
+	}
 	e.op(opEmptyList, opMark)
 	for _, x := range v.Items {
 		e.value(x, depth+1)
@@ -130,6 +134,10 @@ func (e *encoder) ints(v []int64) {
 }
 
 func (e *encoder) dict(d *Dict, depth int) {
+	if d == nil {
+		e.fail("a nil dict cannot be written")
+		return
+	}
 	if d.Ordered {
 		e.orderedDict()
 	} else {

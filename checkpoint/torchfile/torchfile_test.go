@@ -113,6 +113,8 @@ func TestWriteRefuses(t *testing.T) {
 	}{
 		"a struct":             {struct{}{}, "struct {} cannot be written"},
 		"a circle":             {circle, "contains itself"},
+		"no list":              {(*List)(nil), "nil list"},
+		"no dict":              {(*Dict)(nil), "nil dict"},
 		"a type PyTorch lacks": {checkpoint.Array{DType: "U16", Shape: []int64{0}}, "a tensor of U16"},
 	} {
 		var b bytes.Buffer
