@@ -102,7 +102,7 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 		saved, err := checkpoint.Load(path)
 		run := &savedRun{Saved: saved}
 		if filepath.Base(filepath.Dir(path)) == filepath.Base(latest) {
-			run.notes = []string{"there is no best checkpoint, as no episode had ended by then; this is the latest"}
+			run.notes = []string{"there is no best checkpoint; this is the latest"}
 		}
 		return run, err
 	case f.checkpoint == "latest" && population:
@@ -126,7 +126,8 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 			return nil, commandline.Usagef("there is no checkpoint of timestep %s in %s; there are those of %s", path,
 				latest, strings.Join(steps, ", "))
 		}
-		path = filepath.Join(latest, list[i].File)
+		saved, err := checkpoint.Load(filepath.Join(latest, list[i].File))
+		return &savedRun{Saved: saved}, err // a damaged file is no wrong use
 	}
 	saved, err := checkpoint.Load(path)
 	if err != nil {

@@ -138,6 +138,8 @@ func TestDamagedBest(t *testing.T) {
 	same(t, "the latest", int64(96), evaluated(t, "runs/pole", "--checkpoint", "latest", "--episodes", "2").Step)
 	stdout, _ := gorl(t, 0, "export", "--checkpoint", "64", "runs/pole", "out.onnx")
 	has(t, stdout, "agent_64.safetensors → out.onnx")
+	must(t, os.Truncate("runs/pole/checkpoints/agent_64.safetensors", 500))
+	refuses(t, commandline.Failed, [][2]string{{"eval --checkpoint 64 runs/pole", "agent_64"}})
 }
 
 // The table names the checkpoint, and a film with --fps shows the first episode, one picture a step.
