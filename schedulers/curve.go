@@ -59,6 +59,15 @@ func (n Iterations) MarshalYAML() (any, error) {
 	return int64(n), nil
 }
 
+// check refuses 0, which SetConfig does not read, but null and a missing key leave.
+func (n Iterations) check(name, key string) error {
+	if n == 0 {
+		return fmt.Errorf("schedulers: %s: \"%s\" is 0: want an integer ≥ 1, or \"auto\" for the length of the run; "+
+			"learning_rate_scheduler_kwargs gives it: {%[2]s: auto}", name, key)
+	}
+	return nil
+}
+
 // NewCurve returns a schedule of your own for [Register]. Its rate in epoch t = 0, 1, ... is base times factor(t), and
 // at least 0 (PyTorch: LambdaLR). name is the registered name. Base must be positive and finite.
 func NewCurve(name string, base float64, factor func(epoch int64) float64) (*Curve, error) {

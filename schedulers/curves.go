@@ -1,9 +1,6 @@
 package schedulers
 
-import (
-	"errors"
-	"math"
-)
+import "math"
 
 // ConstantConfig tunes ConstantLR.
 type ConstantConfig struct {
@@ -45,6 +42,9 @@ func DefaultLinear() LinearConfig {
 
 // newLinear returns a schedule that goes in a straight line from StartFactor·base to EndFactor·base.
 func newLinear(base float64, cfg LinearConfig) (*Curve, error) {
+	if err := cfg.TotalIters.check("LinearLR", "total_iters"); err != nil {
+		return nil, err
+	}
 	return newCurve("LinearLR", base, cfg, cfg.Limits, cfg.TotalIters, func(base float64, t, end int64) float64 {
 		part := math.Min(float64(t+cfg.StartEpoch)/float64(end), 1)
 		return base * (cfg.StartFactor + (cfg.EndFactor-cfg.StartFactor)*part)
@@ -62,9 +62,8 @@ type CosineConfig struct {
 // newCosine returns a schedule that falls from base to the floor along half a cosine (Loshchilov & Hutter 2017, without
 // restarts).
 func newCosine(base float64, cfg CosineConfig) (*Curve, error) {
-	if cfg.TMax == 0 {
-		return nil, errors.New("schedulers: CosineLR: \"T_max\" is 0: want an integer ≥ 1, or \"auto\" for the " +
-			"length of the run; learning_rate_scheduler_kwargs gives it: {T_max: auto}")
+	if err := cfg.TMax.check("CosineLR", "T_max"); err != nil {
+		return nil, err
 	}
 	return newCurve("CosineLR", base, cfg, cfg.Limits, cfg.TMax, func(base float64, t, end int64) float64 {
 		if t >= end {

@@ -183,6 +183,7 @@ func TestNewRefuses(t *testing.T) {
 		"base learning rate is NaN":        {"KLAdaptiveLR", math.NaN(), nil},
 		`"warmup_factor" is 1.5|[0, 1]`:    {"ConstantLR", 1, kwargs{"warmup_factor": 1.5}},
 		`"T_max" is 0|≥ 1`:                 {"CosineLR", 1, nil},
+		`"total_iters" is 0|≥ 1`:           {"LinearLR", 1, kwargs{"total_iters": nil}},
 		`"step_size" is 0`:                 {"StepLR", 1, nil},
 		`"T_max" is "aut"|"auto"`:          {"CosineLR", 1, kwargs{"T_max": "aut"}},
 		`"total_iters" is 1.5|integer ≥ 1`: {"LinearLR", 1, kwargs{"total_iters": 1.5}},
