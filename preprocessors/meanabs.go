@@ -79,9 +79,11 @@ func (r *RunningMeanAbsScaler) Moments(s *tensor.Scope, x tensor.Tensor) tensor.
 	if s.Err() != nil {
 		return tensor.Tensor{}
 	}
-	size := int64(r.size)
-	n := tensor.Numel(x) / size
-	sum := s.Sum(s.Abs(s.As(s.Reshape(x, n, size), tensor.Float64)), 0)
+	shape, n := tensor.Shape(x), int64(1) // Reshape refuses rows of another width
+	for _, k := range shape[:max(len(shape)-1, 0)] {
+		n *= k
+	}
+	sum := s.Sum(s.Abs(s.As(s.Reshape(x, n, int64(r.size)), tensor.Float64)), 0)
 	return s.Cat(0, s.Full(tensor.Float64, float64(n), 1), sum)
 }
 
