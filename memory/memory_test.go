@@ -203,7 +203,9 @@ func TestSplitAndChunks(t *testing.T) {
 				check.Is(t, p, memory.Span{Start: end, Len: length}, "part %d of Split(%d, %d)", i, n, k)
 				end += length
 			}
-			for i, p := range memory.Chunks(n, k) {
+			chunks := memory.Chunks(n, k)
+			check.Is(t, int64(len(chunks)), min(n/k, 1)*k, "parts of Chunks(%d, %d)", n, k)
+			for i, p := range chunks {
 				check.Is(t, p, memory.Span{Start: int64(i) * (n / k), Len: n / k}, "part %d of Chunks(%d, %d)", i, n, k)
 			}
 		}
