@@ -120,6 +120,8 @@ func TestNames(t *testing.T) {
 		"shared": {settings{"shared_state_preprocessor": scaler}, states, scalers, [2]string{"", scaler}},
 		"no clip": {settings{"clip_predicted_values": false, "value_clip": 0.3}, plain,
 			func(c Config) any { return c.ValueClip }, 0.0},
+		"no clip in YAML 1.1": {settings{"clip_predicted_values": "no"}, plain,
+			func(c Config) any { return c.ValueClip }, 0.0},
 		"time_limit_bootstrap of skrl": {settings{"compatibility": agents.SKRL2}, plain,
 			func(c Config) any { return c.TimeLimitBootstrap }, false},
 		"experiment": {settings{"experiment": settings{"directory": "d", "experiment_name": "n", "wandb": true}}, plain,

@@ -87,11 +87,14 @@ func rename(prefix string, dict map[string]any, sp spaces.Set) (map[string]any, 
 	out := make(map[string]any, len(dict))
 	maps.Copy(out, dict)
 	if v, ok := out["clip_predicted_values"]; ok {
-		on, is := v.(bool)
-		if !is {
-			return nil, fmt.Errorf("%s: \"clip_predicted_values\" is %v; want true or false", prefix, v)
+		var clip struct {
+			On bool `yaml:"clip_predicted_values"`
 		}
-		if !on {
+		given := map[string]any{"clip_predicted_values": v} // Merge knows the words of YAML 1.1, such as no, and null
+		if err := config.Merge(&clip, given, config.Options{Prefix: prefix}); err != nil {
+			return nil, err
+		}
+		if !clip.On {
 			out["value_clip"] = 0.0
 		}
 		delete(out, "clip_predicted_values")
