@@ -63,12 +63,14 @@ func (p *Parallel) SetRewardShaping(values map[string]any, environments []int) e
 	}
 	back := func(i int) error { return set(i, had[i]) }
 	err := undo.All(environments, func(i int) error {
-		had[i] = shapers[i].RewardShaping()
+		if had[i] == nil { // environments may name one twice
+			had[i] = shapers[i].RewardShaping()
+		}
 		return set(i, values)
 	}, back)
 	switch {
-	case err == nil && check:
-		return back(0)
+	case check: // also after an error: it may have taken a part of the values before a panic
+		return errors.Join(err, back(0))
 	case err == nil && all: // values may be a part of the parameters
 		p.shaping = shapers[0].RewardShaping()
 	}

@@ -19,6 +19,7 @@ type shaped struct {
 	weight, bonus float64
 	level         string
 	refuses       bool
+	panics        bool // the next SetRewardShaping, after it has set a part
 }
 
 func (s *shaped) Step(action []float32, out envs.Row) (reward float64, terminated, truncated bool, err error) {
@@ -33,6 +34,10 @@ func (s *shaped) RewardShaping() map[string]any {
 func (s *shaped) SetRewardShaping(values map[string]any) error {
 	if s.refuses {
 		return errors.New("no")
+	}
+	if s.panics {
+		s.panics, s.weight = false, 9
+		panic("halfway")
 	}
 	return envs.AssignShaping(values, map[string]*float64{"weight": &s.weight, "terms.bonus": &s.bonus})
 }
@@ -102,12 +107,16 @@ func TestShapingIsAllOrNothing(t *testing.T) {
 		words        string
 	}{
 		{map[string]any{"weight": 7.0}, nil, "environment 2"},
+		{map[string]any{"weight": 7.0}, []int{1, 1, 2}, "environment 2"},
 		{map[string]any{"weight": 7.0}, []int{1, 4}, "environment 4 is not one of 4"},
 		{map[string]any{"wait": 1}, []int{}, `no reward parameter "wait"`},
 	} {
 		must.Refuse(t, shaper.SetRewardShaping(test.values, test.environments), test.words)
 		must.Same(t, weights(all), []float64{1, 1, 1, 1}, "%v: weights", test.environments)
 	}
+	all[0].panics = true
+	must.Refuse(t, shaper.SetRewardShaping(map[string]any{"weight": 7.0}, []int{}), "halfway")
+	must.Same(t, weights(all), []float64{1, 1, 1, 1}, "weights after a panic")
 }
 
 func TestCurriculumReachesEveryEnvironment(t *testing.T) {

@@ -140,18 +140,19 @@ func (e *Env) SetRewardShaping(values map[string]any, environments []int) error 
 		}
 		return e.shape(i, e.shapingOf(i, base))
 	}
-	if err := undo.All(environments, func(i int) error {
+	err = undo.All(environments, func(i int) error {
 		// Trainers call this for one environment after the other, as each begins an episode. A simulator has the
 		// values after the first call.
 		if e.options.Simulator != "" && !check && reflect.DeepEqual(wanted[i], e.shaped[i]) {
 			return nil
 		}
 		return e.shape(i, wanted[i])
-	}, back); err != nil {
+	}, back)
+	switch {
+	case check: // also after an error: it may have taken a part of the values
+		return errors.Join(err, back(0))
+	case err != nil:
 		return err
-	}
-	if check {
-		return back(0)
 	}
 	for i, values := range wanted {
 		e.shaped[i] = values
