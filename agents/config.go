@@ -149,7 +149,7 @@ type Optimization struct {
 	//
 	// A larger β₁ averages the direction over more minibatches; a larger β₂ does so for the size of the steps. Only
 	// adam and adamw have them.
-	AdamBetas [2]float64 `yaml:"adam_betas" config:"min=0,lt=1"`
+	AdamBetas [2]float64 `yaml:"adam_betas" config:"min=0,lt=1,minlen=2"`
 	// SGDMomentum is the momentum μ of sgd. DeepMimic and MimicKit use 0.9.
 	//
 	// A larger value makes steps longer, up to 1 / (1 − μ) times, and averages their direction: lower the learning rate

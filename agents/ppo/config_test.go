@@ -69,6 +69,8 @@ func TestRefuses(t *testing.T) {
 		`ppo: PPO is for one agent|seats for 1 (red)|IPPO or MAPPO`: {Spaces: spaces.NewSeats(spaces.Space{},
 			spaces.Seat{Name: "red", Observation: plain.Observation, Action: plain.Action})},
 
+		`"adam_betas" is []|list of 2`: {Dict: settings{"adam_betas": []any{}}},
+
 		// rl_games' settings
 		`"bounds_loss_scale"|not Gaussian`: {Spaces: choices, Dict: settings{"bounds_loss_scale": 1e-4}},
 		`"divergence" is gaussian|estimate`: {Spaces: choices,
