@@ -27,7 +27,7 @@ type build func(base float64) (Scheduler, error)
 // registry reads the settings of the schedules, with their defaults, by the schedules' names, built-in or registered.
 var (
 	mu       sync.RWMutex
-	registry = map[string]func(kwargs map[string]any) (settings any, make build, err error){}
+	registry = map[string]func(kwargs map[string]any) (settings any, construct build, err error){}
 )
 
 func init() {
@@ -43,7 +43,7 @@ func init() {
 }
 
 // reader returns the function that merges keyword arguments into a schedule's defaults.
-func reader[C any, S Scheduler](name string, defaults C, make func(float64, C) (S, error)) func(
+func reader[C any, S Scheduler](name string, defaults C, construct func(float64, C) (S, error)) func(
 	map[string]any) (any, build, error) {
 	options := config.Options{Prefix: "schedulers: " + name}
 	if name == "CosineLR" { // PyTorch's names
@@ -54,7 +54,7 @@ func reader[C any, S Scheduler](name string, defaults C, make func(float64, C) (
 		cfg := defaults
 		err := config.Merge(&cfg, kwargs, options)
 		return cfg, func(base float64) (Scheduler, error) {
-			s, err := make(base, cfg)
+			s, err := construct(base, cfg)
 			if err != nil { // a nil S would be no nil Scheduler
 				return nil, err
 			}
@@ -70,11 +70,11 @@ func reader[C any, S Scheduler](name string, defaults C, make func(float64, C) (
 //
 // An unknown name or key, a wrong type or a value out of range is an error that says what is allowed.
 func New(name string, base float64, kwargs map[string]any) (Scheduler, error) {
-	_, make, err := settle(name, kwargs)
+	_, construct, err := settle(name, kwargs)
 	if err != nil {
 		return nil, err
 	}
-	return make(base)
+	return construct(base)
 }
 
 // Settings are the keyword arguments of [New] with every default in them, under the names of this package's structs.
@@ -97,7 +97,7 @@ func Names() []string {
 }
 
 // settle finds a schedule by any of its names and reads its settings.
-func settle(name string, kwargs map[string]any) (settings any, make build, err error) {
+func settle(name string, kwargs map[string]any) (settings any, construct build, err error) {
 	canonical, err := resolve(name)
 	if err != nil {
 		return nil, nil, err
